@@ -1,0 +1,35 @@
+import { defineConfig } from 'vitest/config';
+import { closingLine } from './test/helpers/closing-line.ts';
+
+// Limits are wide because they guard against hangs; no test measures time against them.
+export default defineConfig({
+  test: {
+    retry: 0,
+    allowOnly: false,
+    reporters: ['default', closingLine()],
+    projects: [
+      {
+        extends: true,
+        test: { name: 'unit', include: ['test/{unit,scenarios,house}/**/*.test.ts'], testTimeout: 20_000 },
+      },
+      {
+        extends: true,
+        test: { name: 'sim', include: ['test/sim/**/*.test.ts'], testTimeout: 60_000 },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'e2e',
+          include: ['test/{e2e,contract}/**/*.test.ts'],
+          globalSetup: ['test/helpers/build.ts'],
+          pool: 'forks',
+          fileParallelism: false,
+          sequence: { groupOrder: 1 },
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+          expect: { poll: { timeout: 20_000, interval: 20 } },
+        },
+      },
+    ],
+  },
+});
