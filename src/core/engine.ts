@@ -1,0 +1,287 @@
+import { defaultRestartRules, judge, type FailedWhile, type Failure, type RestartRules } from './restart.ts';
+import { after, impossible, unreachable, type Millis, type NapLevel } from './kinds.ts';
+
+/**
+ * Where one engine is. Each variant carries only what is true in it.
+ * `reaping` and `stuck` follow a failure: `failed` is entered only once the process group is proven gone,
+ * so a model that is `failed` holds no memory.
+ */
+export type EnginePhase =
+  | { readonly kind: 'off' }
+  | { readonly kind: 'starting'; readonly since: Millis; readonly deadline: Millis }
+  | { readonly kind: 'awake'; readonly since: Millis }
+  | { readonly kind: 'falling-asleep'; readonly level: NapLevel; readonly since: Millis; readonly deadline: Millis }
+  | { readonly kind: 'asleep'; readonly level: NapLevel; readonly since: Millis }
+  | { readonly kind: 'waking'; readonly level: NapLevel; readonly since: Millis; readonly deadline: Millis }
+  | { readonly kind: 'stopping'; readonly since: Millis; readonly deadline: Millis }
+  | { readonly kind: 'reaping'; readonly failed: Failed; readonly since: Millis; readonly deadline: Millis }
+  | { readonly kind: 'stuck'; readonly failed: Failed | undefined; readonly reason: string; readonly retryAt: Millis }
+  | { readonly kind: 'failed'; readonly failure: Failure; readonly retryAt: Millis };
+
+/** A failure whose process is not yet proven gone. */
+type Failed = { readonly failure: Failure; readonly retryAt: Millis };
+
+/** What the stage wants of it. The engine decides how to get there. */
+export type EngineGoal =
+  | { readonly kind: 'awake' }
+  | { readonly kind: 'asleep'; readonly level: NapLevel }
+  | { readonly kind: 'off' };
+
+export type EngineCommand =
+  | { readonly kind: 'start' }
+  | { readonly kind: 'sleep'; readonly level: NapLevel }
+  | { readonly kind: 'wake'; readonly level: NapLevel }
+  | { readonly kind: 'stop' };
+
+export type EngineEvent =
+  | { readonly kind: 'goal-set'; readonly goal: EngineGoal }
+  | { readonly kind: 'command-done'; readonly epoch: number }
+  | { readonly kind: 'command-failed'; readonly epoch: number; readonly reason: string }
+  /** `born` is the epoch of the start that made the process, so that the exit of an earlier one is not taken for this one's. */
+  | { readonly kind: 'process-exited'; readonly born: number; readonly reason: string }
+  /** The watchdog's verdict on an engine that is awake and does not answer. */
+  | { readonly kind: 'unresponsive'; readonly born: number; readonly reason: string }
+  | { readonly kind: 'time-passed' };
+
+export type EngineEffect = { readonly kind: 'run'; readonly epoch: number; readonly command: EngineCommand };
+
+export type EngineRules = {
+  /** How long each command may take before it counts as failed. */
+  readonly limits: Readonly<Record<EngineCommand['kind'], number>>;
+  readonly restart: RestartRules;
+  /** How soon a stop that could not prove the process gone is tried again. */
+  readonly stopAgainMs: number;
+};
+
+export const defaultEngineRules: EngineRules = {
+  limits: { start: 600_000, sleep: 120_000, wake: 600_000, stop: 60_000 },
+  restart: defaultRestartRules,
+  stopAgainMs: 5_000,
+};
+
+/** `epoch` counts commands: an answer that carries another epoch is late and is dropped. `born` is the epoch of the running process's start. */
+export type Engine = {
+  readonly phase: EnginePhase;
+  readonly goal: EngineGoal;
+  readonly epoch: number;
+  readonly born: number;
+  readonly failures: number;
+};
+
+export type EngineStep = { readonly engine: Engine; readonly effects: readonly EngineEffect[] };
+
+export const newEngine: Engine = { phase: { kind: 'off' }, goal: { kind: 'off' }, epoch: 0, born: 0, failures: 0 };
+
+/** Whether the engine holds nothing that another model could want: no process, or one that sleeps. */
+export function atRest(phase: EnginePhase): boolean {
+  return phase.kind === 'off' || phase.kind === 'asleep' || phase.kind === 'failed';
+}
+
+/** When the engine must be looked at again if nothing happens before. */
+export function engineDueAt({ phase, goal }: Engine): Millis | undefined {
+  switch (phase.kind) {
+    case 'starting':
+    case 'falling-asleep':
+    case 'waking':
+    case 'stopping':
+    case 'reaping':
+      return phase.deadline;
+    case 'stuck':
+      return phase.retryAt;
+    case 'failed':
+      return goal.kind === 'awake' ? phase.retryAt : undefined;
+    case 'off':
+    case 'awake':
+    case 'asleep':
+      return undefined;
+    default:
+      return unreachable(phase);
+  }
+}
+
+export function stepEngine(engine: Engine, event: EngineEvent, now: Millis, rules: EngineRules): EngineStep {
+  switch (event.kind) {
+    case 'goal-set':
+      return converge({ ...engine, goal: event.goal }, now, rules);
+    case 'command-done':
+      return event.epoch === engine.epoch ? finished(engine, now, rules) : still(engine);
+    case 'command-failed':
+      return event.epoch === engine.epoch ? commandFailed(engine, event.reason, now, rules) : still(engine);
+    case 'process-exited':
+      return event.born === engine.born ? processLost(engine, event.reason, now, rules) : still(engine);
+    case 'unresponsive':
+      return event.born === engine.born && engine.phase.kind === 'awake'
+        ? fail(engine, 'awake', event.reason, now, rules)
+        : still(engine);
+    case 'time-passed':
+      return timePassed(engine, now, rules);
+    default:
+      return unreachable(event);
+  }
+}
+
+/** The command in flight has done its work. */
+function finished(engine: Engine, now: Millis, rules: EngineRules): EngineStep {
+  const { phase } = engine;
+  switch (phase.kind) {
+    case 'starting':
+    case 'waking':
+      return converge({ ...engine, phase: { kind: 'awake', since: now } }, now, rules);
+    case 'falling-asleep':
+      return converge(
+        { ...engine, failures: 0, phase: { kind: 'asleep', level: phase.level, since: now } },
+        now,
+        rules,
+      );
+    case 'stopping':
+      return converge({ ...engine, failures: 0, phase: { kind: 'off' } }, now, rules);
+    case 'reaping':
+      return converge({ ...engine, phase: { kind: 'failed', ...phase.failed } }, now, rules);
+    case 'off':
+    case 'awake':
+    case 'asleep':
+    case 'stuck':
+    case 'failed':
+      return impossible(`a command finished while ${phase.kind}`);
+    default:
+      return unreachable(phase);
+  }
+}
+
+function commandFailed(engine: Engine, reason: string, now: Millis, rules: EngineRules): EngineStep {
+  const { phase } = engine;
+  switch (phase.kind) {
+    case 'starting':
+    case 'waking':
+    case 'falling-asleep':
+      return fail(engine, phase.kind, reason, now, rules);
+    case 'stopping':
+      return stuck(engine, undefined, reason, now, rules);
+    case 'reaping':
+      return stuck(engine, phase.failed, reason, now, rules);
+    case 'off':
+    case 'awake':
+    case 'asleep':
+    case 'stuck':
+    case 'failed':
+      return impossible(`a command failed while ${phase.kind}`);
+    default:
+      return unreachable(phase);
+  }
+}
+
+/** The leader of the process group is gone; what it started may not be, so everything but a stop in flight ends in one. */
+function processLost(engine: Engine, reason: string, now: Millis, rules: EngineRules): EngineStep {
+  const { phase } = engine;
+  switch (phase.kind) {
+    case 'starting':
+    case 'awake':
+    case 'falling-asleep':
+    case 'asleep':
+    case 'waking':
+      return fail(engine, phase.kind, reason, now, rules);
+    case 'off':
+    case 'stopping':
+    case 'reaping':
+    case 'stuck':
+    case 'failed':
+      return still(engine);
+    default:
+      return unreachable(phase);
+  }
+}
+
+function timePassed(engine: Engine, now: Millis, rules: EngineRules): EngineStep {
+  const due = engineDueAt(engine);
+  if (due === undefined || now < due) return still(engine);
+  const { phase } = engine;
+  if (phase.kind === 'failed') return converge(engine, now, rules);
+  if (phase.kind === 'stuck') return stop(engine, phase.failed, now, rules);
+  return commandFailed(engine, 'it did not finish in time', now, rules);
+}
+
+/** A failed engine is never simply forgotten: its processes are ended first, whatever the goal is. */
+function fail(engine: Engine, during: FailedWhile, reason: string, now: Millis, rules: EngineRules): EngineStep {
+  const stable = engine.phase.kind === 'awake' && now - engine.phase.since >= rules.restart.stableAfterMs;
+  const failed = judge(during, reason, stable ? 0 : engine.failures, now, rules.restart);
+  return stop({ ...engine, failures: failed.failure.attempts }, failed, now, rules);
+}
+
+function stop(engine: Engine, failed: Failed | undefined, now: Millis, rules: EngineRules): EngineStep {
+  const during = { since: now, deadline: after(now, rules.limits.stop) };
+  return run(
+    engine,
+    { kind: 'stop' },
+    failed === undefined ? { kind: 'stopping', ...during } : { kind: 'reaping', failed, ...during },
+  );
+}
+
+/** It could not be proven gone, so it still counts as taking its room; the stop is tried again until it is. */
+function stuck(
+  engine: Engine,
+  failed: Failed | undefined,
+  reason: string,
+  now: Millis,
+  rules: EngineRules,
+): EngineStep {
+  const phase: EnginePhase = { kind: 'stuck', failed, reason, retryAt: after(now, rules.stopAgainMs) };
+  return still({ ...engine, epoch: engine.epoch + 1, phase });
+}
+
+/** Starts the next command towards the goal, unless one is in flight that must be let finish or none is needed. */
+function converge(engine: Engine, now: Millis, rules: EngineRules): EngineStep {
+  const { phase, goal } = engine;
+  switch (phase.kind) {
+    case 'off':
+      return goal.kind === 'awake' ? start(engine, now, rules) : still(engine);
+    case 'failed':
+      return goal.kind === 'awake' && now >= phase.retryAt ? start(engine, now, rules) : still(engine);
+    case 'awake':
+      if (goal.kind === 'asleep') {
+        const { level } = goal;
+        return run(
+          engine,
+          { kind: 'sleep', level },
+          { kind: 'falling-asleep', level, since: now, deadline: after(now, rules.limits.sleep) },
+        );
+      }
+      return goal.kind === 'off' ? stop(engine, undefined, now, rules) : still(engine);
+    case 'asleep':
+      if (goal.kind === 'awake') {
+        const { level } = phase;
+        return run(
+          engine,
+          { kind: 'wake', level },
+          { kind: 'waking', level, since: now, deadline: after(now, rules.limits.wake) },
+        );
+      }
+      return goal.kind === 'off' ? stop(engine, undefined, now, rules) : still(engine);
+    case 'starting':
+    case 'waking':
+    case 'falling-asleep':
+      // A stop does not wait for what it makes pointless; a nap does, since a half-started engine cannot be put to sleep.
+      return goal.kind === 'off' ? stop(engine, undefined, now, rules) : still(engine);
+    case 'stopping':
+    case 'reaping':
+    case 'stuck':
+      return still(engine);
+    default:
+      return unreachable(phase);
+  }
+}
+
+function start(engine: Engine, now: Millis, rules: EngineRules): EngineStep {
+  const step = run(
+    engine,
+    { kind: 'start' },
+    { kind: 'starting', since: now, deadline: after(now, rules.limits.start) },
+  );
+  return { ...step, engine: { ...step.engine, born: step.engine.epoch } };
+}
+
+const still = (engine: Engine): EngineStep => ({ engine, effects: [] });
+
+function run(engine: Engine, command: EngineCommand, phase: EnginePhase): EngineStep {
+  const epoch = engine.epoch + 1;
+  return { engine: { ...engine, phase, epoch }, effects: [{ kind: 'run', epoch, command }] };
+}

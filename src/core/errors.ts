@@ -1,0 +1,202 @@
+/** Every error we answer ourselves, in one table. The type, the HTTP answer and docs/errors.md all come from it. */
+
+export type Fault = 'client' | 'load' | 'operator' | 'engine' | 'us';
+
+type ErrorRow = {
+  readonly status: number;
+  /** The `type` field of the OpenAI error shape. */
+  readonly type: 'invalid_request_error' | 'authentication_error' | 'rate_limit_error' | 'server_error';
+  readonly fault: Fault;
+  /** Whether trying the same request again can help; false also sends `x-should-retry: false`. */
+  readonly retry: boolean;
+  readonly meaning: string;
+};
+
+export const ERRORS = {
+  invalid_request: {
+    status: 400,
+    type: 'invalid_request_error',
+    fault: 'client',
+    retry: false,
+    meaning: 'The request cannot be read: bad JSON, no `model`, or a field of the wrong kind. The message says which.',
+  },
+  model_missing: {
+    status: 400,
+    type: 'invalid_request_error',
+    fault: 'client',
+    retry: false,
+    meaning: 'The request names no model. Put `model` in the JSON body, in the form or in the query.',
+  },
+  duplicate_model: {
+    status: 400,
+    type: 'invalid_request_error',
+    fault: 'client',
+    retry: false,
+    meaning: 'The request names two different models. Name one.',
+  },
+  unsupported_encoding: {
+    status: 415,
+    type: 'invalid_request_error',
+    fault: 'client',
+    retry: false,
+    meaning: 'The body is encoded in a way catnap does not read. Send it plain, or as gzip, deflate, br or zstd.',
+  },
+  body_too_large: {
+    status: 413,
+    type: 'invalid_request_error',
+    fault: 'client',
+    retry: false,
+    meaning: 'The request body is larger than `max_body_bytes`, as it was sent or unpacked.',
+  },
+  body_timeout: {
+    status: 408,
+    type: 'invalid_request_error',
+    fault: 'client',
+    retry: true,
+    meaning: 'The request body did not arrive in time.',
+  },
+  not_found: {
+    status: 404,
+    type: 'invalid_request_error',
+    fault: 'client',
+    retry: false,
+    meaning: 'There is nothing at this path.',
+  },
+  method_not_allowed: {
+    status: 405,
+    type: 'invalid_request_error',
+    fault: 'client',
+    retry: false,
+    meaning: 'The path exists, but not for this method.',
+  },
+  websocket_unsupported: {
+    status: 426,
+    type: 'invalid_request_error',
+    fault: 'client',
+    retry: false,
+    meaning: 'This path is not served over WebSocket. Send the same request over plain HTTP.',
+  },
+  forbidden: {
+    status: 403,
+    type: 'invalid_request_error',
+    fault: 'client',
+    retry: false,
+    meaning: 'The path controls an engine and is closed on the data plane.',
+  },
+  model_not_found: {
+    status: 404,
+    type: 'invalid_request_error',
+    fault: 'client',
+    retry: false,
+    meaning: 'No model or alias of this name is configured. GET /v1/models lists them.',
+  },
+  unknown_model: {
+    status: 404,
+    type: 'invalid_request_error',
+    fault: 'client',
+    retry: false,
+    meaning: 'On the admin API: no model or alias of this name is configured. GET /v1/admin/models lists them.',
+  },
+  model_not_loaded: {
+    status: 409,
+    type: 'invalid_request_error',
+    fault: 'load',
+    retry: false,
+    meaning: 'The path only looks at a model that is awake, and this one is not. Nothing was woken.',
+  },
+  model_disabled: {
+    status: 403,
+    type: 'invalid_request_error',
+    fault: 'operator',
+    retry: false,
+    meaning: 'The model is configured with `enabled: false`, so requests do not load it.',
+  },
+  lane_full: {
+    status: 429,
+    type: 'rate_limit_error',
+    fault: 'load',
+    retry: true,
+    meaning: 'As many requests as `max_waiting` allows already wait for this model.',
+  },
+  wait_timeout: {
+    status: 503,
+    type: 'server_error',
+    fault: 'load',
+    retry: true,
+    meaning: 'The request waited `request_timeout_secs` and its model did not get a turn.',
+  },
+  engine_failed: {
+    status: 503,
+    type: 'server_error',
+    fault: 'engine',
+    retry: true,
+    meaning: 'The engine of this model could not be started or woken; it is tried again after a pause.',
+  },
+  engine_died: {
+    status: 502,
+    type: 'server_error',
+    fault: 'engine',
+    retry: true,
+    meaning: 'The engine was lost while it worked on this request.',
+  },
+  engine_unreachable: {
+    status: 502,
+    type: 'server_error',
+    fault: 'engine',
+    retry: true,
+    meaning: 'The engine did not accept the connection, or closed it before it answered.',
+  },
+  engine_misfit: {
+    status: 502,
+    type: 'server_error',
+    fault: 'engine',
+    retry: false,
+    meaning: 'The client was promised a stream while it waited, and the engine answered with something else.',
+  },
+  engine_timeout: {
+    status: 504,
+    type: 'server_error',
+    fault: 'engine',
+    retry: true,
+    meaning: 'The engine accepted the request and sent no answer in time.',
+  },
+  drained: {
+    status: 503,
+    type: 'server_error',
+    fault: 'operator',
+    retry: true,
+    meaning:
+      'The model was put away before this request was answered (drain deadline, or `drain_before_switch: false`).',
+  },
+  model_unloading: {
+    status: 503,
+    type: 'server_error',
+    fault: 'operator',
+    retry: true,
+    meaning: 'An operator is unloading this model.',
+  },
+  shutting_down: {
+    status: 503,
+    type: 'server_error',
+    fault: 'operator',
+    retry: true,
+    meaning: 'catnap is shutting down.',
+  },
+  internal: {
+    status: 500,
+    type: 'server_error',
+    fault: 'us',
+    retry: false,
+    meaning: 'A bug in catnap. The log has the details under the request id.',
+  },
+} as const satisfies Record<string, ErrorRow>;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+/** What the stage may answer a ticket with. */
+export type RefusalCode = Extract<
+  ErrorCode,
+  'lane_full' | 'wait_timeout' | 'engine_failed' | 'model_unloading' | 'shutting_down' | 'model_disabled'
+>;
+/** Why a lease may be ended from our side. */
+export type CutCode = Extract<ErrorCode, 'engine_died' | 'drained' | 'shutting_down'>;

@@ -1,0 +1,84 @@
+import type { EnginePhase } from './engine.ts';
+import type { ErrorCode } from './errors.ts';
+import type { EngineId, ModelId } from './kinds.ts';
+import type { Outcome } from './outcome.ts';
+import type { Failure } from './restart.ts';
+import type { SwapRecord } from './swap.ts';
+
+/** Everything worth telling: past tense, told once. The log, the metrics and the journal are renderings of it. */
+export type Fact =
+  | { readonly kind: 'listening'; readonly what: 'main' | 'metrics'; readonly url: string }
+  | { readonly kind: 'stopped'; readonly uptimeMs: number }
+  | { readonly kind: 'shutdown-asked'; readonly by: string; readonly inFlight: number; readonly waiting: number }
+  | { readonly kind: 'warned'; readonly message: string }
+  | {
+      readonly kind: 'leftover-reaped';
+      readonly engine: string;
+      readonly model: string;
+      readonly pid: number;
+      readonly port: number;
+      readonly gone: boolean;
+    }
+  | {
+      readonly kind: 'engine-moved';
+      readonly engine: EngineId;
+      readonly model: ModelId;
+      readonly from: EnginePhase['kind'];
+      readonly to: EnginePhase['kind'];
+    }
+  | {
+      readonly kind: 'engine-failed';
+      readonly engine: EngineId;
+      readonly model: ModelId;
+      readonly failure: Failure;
+      readonly retryInMs: number;
+      readonly lastLines: readonly string[];
+    }
+  | {
+      readonly kind: 'engine-stuck';
+      readonly engine: EngineId;
+      readonly model: ModelId;
+      readonly reason: string;
+    }
+  | {
+      readonly kind: 'engine-started';
+      readonly engine: EngineId;
+      readonly model: ModelId;
+      readonly pid: number;
+      readonly port: number;
+      /** As a person would type it, secrets masked. */
+      readonly commandLine: string;
+    }
+  | {
+      readonly kind: 'swap-planned';
+      readonly swap: number;
+      readonly to: ModelId;
+      readonly from: readonly ModelId[];
+      readonly waiting: number;
+    }
+  | { readonly kind: 'swap-finished'; readonly record: SwapRecord }
+  | { readonly kind: 'leases-cut'; readonly model: ModelId; readonly count: number; readonly code: ErrorCode }
+  | { readonly kind: 'request-arrived'; readonly model: ModelId }
+  | { readonly kind: 'request-granted'; readonly model: ModelId; readonly waitedMs: number }
+  | { readonly kind: 'request-ended'; readonly request: RequestRecord }
+  | { readonly kind: 'client-error'; readonly reason: string };
+
+/** One request, told once when it has ended. */
+export type RequestRecord = {
+  readonly id: string;
+  readonly method: string;
+  readonly path: string;
+  /** Undefined when the request named no model we know. */
+  readonly model: ModelId | undefined;
+  readonly outcome: Outcome;
+  /** What the client saw, or 499 when it had left before. */
+  readonly status: number;
+  /** Set when the answer was ours and not the engine's. */
+  readonly code: ErrorCode | undefined;
+  readonly queuedMs: number;
+  /** From the grant to the engine's first byte. */
+  readonly firstByteMs: number | undefined;
+  readonly totalMs: number;
+  readonly bytesIn: number;
+  readonly bytesOut: number;
+};

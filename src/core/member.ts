@@ -1,0 +1,175 @@
+import type { Sight } from './cast.ts';
+import { atRest, type EngineGoal, type EnginePhase } from './engine.ts';
+import { Lane } from './lane.ts';
+import {
+  invariant,
+  millis,
+  type EngineId,
+  type Millis,
+  type ModelId,
+  type SleepLevel,
+  type TicketId,
+} from './kinds.ts';
+import type { Swap } from './swap.ts';
+
+/** What the stage is told about a model when it is made. */
+export type ModelTerms = {
+  readonly model: ModelId;
+  /** Its engines: more than one when it has replicas. They come and go together. */
+  readonly engines: readonly EngineId[];
+  /** How much of the stage's budget it takes while it is awake, all engines together. */
+  readonly cost: number;
+  /** How many requests one engine is given at a time. */
+  readonly targetInflight: number;
+  /** How many may wait. */
+  readonly maxWaiting: number;
+  /** How long a request waits for its turn. */
+  readonly patienceMs: number;
+  /** How deep it is put away to make room. */
+  readonly sleepLevel: SleepLevel;
+};
+
+/** A model's part on the stage: see `PartKind`. Each variant carries only what is true in it. */
+export type Part =
+  | { readonly kind: 'out' }
+  | { readonly kind: 'summoned' }
+  | { readonly kind: 'entering' }
+  | { readonly kind: 'on'; readonly since: Millis; readonly from: number; readonly served: number }
+  | {
+      readonly kind: 'draining';
+      /** What it was, should it be let back. */
+      readonly was: Extract<Part, { readonly kind: 'on' }>;
+      /** Tickets that arrived before this place are still served. */
+      readonly batch: number;
+      readonly deadline: Millis;
+      readonly cut: boolean;
+      /** The swap it makes room for; undefined when an operator sends it off. */
+      readonly for: Swap | undefined;
+      readonly goal: EngineGoal;
+    }
+  | { readonly kind: 'leaving'; readonly for: Swap | undefined; readonly goal: EngineGoal };
+
+export const goalForLevel = (level: SleepLevel): EngineGoal =>
+  level === 5 ? { kind: 'off' } : { kind: 'asleep', level };
+
+/** All the stage knows about one model. Only the stage writes it. */
+export class Member {
+  readonly terms: ModelTerms;
+  readonly lane: Lane;
+  readonly phases: Map<EngineId, EnginePhase>;
+  /** Open leases and the engine each is on. */
+  readonly leases = new Map<TicketId, EngineId>();
+  readonly #inFlight: Map<EngineId, number>;
+  part: Part = { kind: 'out' };
+  swap: Swap | undefined;
+  /** Operators who wait for it to be gone; while there are any, nobody new is let in line. */
+  unloads: TicketId[] = [];
+  sleepLevel: SleepLevel;
+
+  constructor(terms: ModelTerms) {
+    invariant(terms.engines.length > 0, `${terms.model} has no engine`);
+    invariant(terms.targetInflight >= 1, `${terms.model} may serve nothing at a time`);
+    this.terms = terms;
+    this.sleepLevel = terms.sleepLevel;
+    this.lane = new Lane(terms.maxWaiting);
+    this.phases = new Map(terms.engines.map((engine) => [engine, { kind: 'off' }]));
+    this.#inFlight = new Map(terms.engines.map((engine) => [engine, 0]));
+  }
+
+  get model(): ModelId {
+    return this.terms.model;
+  }
+
+  /** Whether anything is going on: somebody waits, or it has a part, or an engine of it is not at rest. */
+  get stirs(): boolean {
+    return this.part.kind !== 'out' || this.lane.length > 0 || !this.atRest;
+  }
+
+  get atRest(): boolean {
+    return this.#every(atRest);
+  }
+
+  /** Whether its engines are put away as `goal` says: one that sleeps and has just been told to end is not. */
+  isAway(goal: EngineGoal): boolean {
+    return this.atRest && (goal.kind !== 'off' || this.gone);
+  }
+
+  /** Whether it has no process at all. */
+  get gone(): boolean {
+    return this.#every((phase) => phase.kind === 'off' || phase.kind === 'failed');
+  }
+
+  get awake(): boolean {
+    return this.#every((phase) => phase.kind === 'awake');
+  }
+
+  get anyAwake(): boolean {
+    for (const phase of this.phases.values()) if (phase.kind === 'awake') return true;
+    return false;
+  }
+
+  /** Whether it takes room now: it is on its way in or out, or something of it is not at rest. */
+  get occupies(): boolean {
+    const { kind } = this.part;
+    return (kind !== 'out' && kind !== 'summoned') || !this.atRest;
+  }
+
+  /** When a failed engine may be tried again, if that is still to come. */
+  retryAt(now: Millis): { readonly at: Millis; readonly reason: string } | undefined {
+    let latest: { at: Millis; reason: string } | undefined;
+    for (const phase of this.phases.values()) {
+      if (phase.kind !== 'failed' || phase.retryAt <= now || (latest !== undefined && latest.at >= phase.retryAt))
+        continue;
+      latest = { at: phase.retryAt, reason: phase.failure.reason };
+    }
+    return latest;
+  }
+
+  /** The awake engine with the fewest requests that may take one more. */
+  freeEngine(): EngineId | undefined {
+    let best: EngineId | undefined;
+    let fewest = this.terms.targetInflight;
+    for (const [engine, phase] of this.phases) {
+      const inFlight = this.#inFlight.get(engine) ?? 0;
+      if (phase.kind === 'awake' && inFlight < fewest) [best, fewest] = [engine, inFlight];
+    }
+    return best;
+  }
+
+  lend(ticket: TicketId, engine: EngineId): void {
+    invariant(!this.leases.has(ticket), `ticket ${ticket} has a lease already`);
+    this.leases.set(ticket, engine);
+    this.#inFlight.set(engine, (this.#inFlight.get(engine) ?? 0) + 1);
+  }
+
+  settle(ticket: TicketId): void {
+    const engine = this.leases.get(ticket);
+    invariant(engine !== undefined, `lease ${ticket} of ${this.model} is settled twice or was never granted`);
+    this.leases.delete(ticket);
+    this.#inFlight.set(engine, (this.#inFlight.get(engine) ?? 0) - 1);
+    const { part } = this;
+    if (part.kind === 'on') this.part = { ...part, served: part.served + 1 };
+  }
+
+  sight(): Sight {
+    const { lane, part, model } = this;
+    const on = part.kind === 'on' ? part : undefined;
+    const first = lane.first;
+    return {
+      model,
+      // An engine that died in its sleep is still being cleared away: its room is not free yet, nor is it anybody's.
+      part: part.kind === 'out' && !this.atRest ? 'leaving' : part.kind,
+      cost: this.terms.cost,
+      waiting: lane.length,
+      oldest: first && { seq: first.seq, since: first.since },
+      inFlight: this.leases.size,
+      onSince: on?.since ?? millis(0),
+      served: on?.served ?? 0,
+    };
+  }
+
+  #every(holds: (phase: EnginePhase) => boolean): boolean {
+    for (const phase of this.phases.values()) if (!holds(phase)) return false;
+    return true;
+  }
+}

@@ -1,0 +1,499 @@
+import { uncommitted, type Sight, type StageSight } from './cast.ts';
+import type { EngineGoal, EnginePhase } from './engine.ts';
+import type { CutCode, RefusalCode } from './errors.ts';
+import type { Fact } from './facts.ts';
+import { after, invariant, millis, soonest, unreachable, FOREVER } from './kinds.ts';
+import type { EngineId, Millis, ModelId, SleepLevel, TicketId } from './kinds.ts';
+import type { Waiting } from './lane.ts';
+import { goalForLevel, Member, type ModelTerms, type Part } from './member.ts';
+import type { Policy } from './policy/policy.ts';
+import { Swap, type SwapResult, type Took } from './swap.ts';
+
+type Draining = Extract<Part, { readonly kind: 'draining' }>;
+
+/** What can happen to a stage. Requests, engines, clients, operators and the clock all come through here, one at a time. */
+export type StageEvent =
+  | { readonly kind: 'ticket-arrived'; readonly ticket: TicketId; readonly model: ModelId }
+  | { readonly kind: 'ticket-abandoned'; readonly ticket: TicketId; readonly model: ModelId }
+  | { readonly kind: 'lease-settled'; readonly ticket: TicketId; readonly model: ModelId }
+  | {
+      readonly kind: 'engine-moved';
+      readonly engine: EngineId;
+      readonly model: ModelId;
+      readonly phase: EnginePhase;
+      readonly took: Took | undefined;
+    }
+  | { readonly kind: 'load-asked'; readonly order: TicketId; readonly model: ModelId }
+  | { readonly kind: 'unload-asked'; readonly order: TicketId; readonly model: ModelId; readonly level: SleepLevel }
+  | { readonly kind: 'shutdown-asked'; readonly withinMs: number }
+  | { readonly kind: 'time-passed' };
+
+/** What the stage wants done. Data only: the actor around it does the doing. */
+export type StageEffect =
+  /** From now on the ticket is a lease on this engine. */
+  | {
+      readonly kind: 'grant';
+      readonly ticket: TicketId;
+      readonly model: ModelId;
+      readonly engine: EngineId;
+      /** How long it waited in all, and for how much of that its own model was on the way. */
+      readonly waitedMs: number;
+      readonly enteringMs: number;
+    }
+  | {
+      readonly kind: 'reject';
+      readonly ticket: TicketId;
+      readonly model: ModelId;
+      readonly code: RefusalCode;
+      readonly reason: string;
+      readonly retryAt: Millis | undefined;
+    }
+  /** An operator's order has been carried out. */
+  | { readonly kind: 'order-done'; readonly order: TicketId; readonly model: ModelId }
+  /** End these leases; each is settled by its holder as ever. */
+  | {
+      readonly kind: 'cut';
+      readonly tickets: readonly TicketId[];
+      readonly model: ModelId;
+      readonly code: CutCode;
+      readonly reason: string;
+    }
+  | { readonly kind: 'set-goal'; readonly engine: EngineId; readonly goal: EngineGoal }
+  | { readonly kind: 'tell'; readonly fact: Fact }
+  /** Everything is off; nothing more will come. */
+  | { readonly kind: 'closed' };
+
+export type StageOptions = {
+  readonly models: readonly ModelTerms[];
+  /** The budget, in the unit of the models' costs. By default each costs 1 and one fits. */
+  readonly capacity: number;
+  readonly policy: Policy;
+  readonly drains: boolean;
+  readonly drainMs: number;
+  readonly minActiveMs: number;
+};
+
+/**
+ * One set of GPUs and the models that share it. Deterministic: the same events give the same effects; there is no clock, promise or I/O here.
+ * After every event `#advance` moves everything that can move, in one order: who goes, who comes, who is served, what the policy wants.
+ */
+export class Stage {
+  readonly #options: StageOptions;
+  readonly #members: ReadonlyMap<ModelId, Member>;
+  /** Those that need a look: everybody else is out and wanted by nobody. */
+  readonly #stirring = new Set<Member>();
+  /** Who was summoned, in that order. */
+  #summoned: Member[] = [];
+  #effects: StageEffect[] = [];
+  #seq = 0;
+  #swaps = 0;
+  #lookAgainAt: Millis | undefined;
+  /** Set once a shutdown was asked for. `left` are those whose engines have not been told to go yet. */
+  #closing: { deadline: Millis; cut: boolean; done: boolean; readonly left: Set<Member> } | undefined;
+
+  constructor(options: StageOptions) {
+    this.#options = options;
+    this.#members = new Map(options.models.map((terms) => [terms.model, new Member(terms)]));
+    for (const { model, cost } of options.models) invariant(cost <= options.capacity, `${model} can never fit`);
+  }
+
+  get members(): ReadonlyMap<ModelId, Member> {
+    return this.#members;
+  }
+
+  get accepting(): boolean {
+    return this.#closing === undefined;
+  }
+
+  /** When to send `time-passed` if nothing happens before. */
+  get dueAt(): Millis | undefined {
+    let due = soonest(this.#lookAgainAt, this.#closing?.cut === false ? this.#closing.deadline : undefined);
+    for (const { lane, part } of this.#stirring) {
+      due = soonest(due, lane.dueAt);
+      if (part.kind === 'draining' && !part.cut) due = soonest(due, part.deadline);
+    }
+    return due;
+  }
+
+  handle(event: StageEvent, now: Millis): readonly StageEffect[] {
+    this.#effects = [];
+    switch (event.kind) {
+      case 'ticket-arrived':
+        this.#arrive(event.ticket, 'request', this.#member(event.model), now);
+        break;
+      case 'load-asked':
+        this.#arrive(event.order, 'load', this.#member(event.model), now);
+        break;
+      case 'ticket-abandoned':
+        this.#member(event.model).lane.remove(event.ticket);
+        break;
+      case 'lease-settled':
+        this.#member(event.model).settle(event.ticket);
+        break;
+      case 'engine-moved':
+        this.#engineMoved(this.#member(event.model), event.engine, event.phase, event.took, now);
+        break;
+      case 'unload-asked':
+        this.#unload(this.#member(event.model), event.order, event.level, now);
+        break;
+      case 'shutdown-asked':
+        this.#shutDown(after(now, event.withinMs));
+        break;
+      case 'time-passed':
+        break;
+      default:
+        unreachable(event);
+    }
+    this.#advance(now);
+    return this.#effects;
+  }
+
+  #member(model: ModelId): Member {
+    const member = this.#members.get(model);
+    invariant(member !== undefined, `${model} is not on this stage`);
+    this.#stirring.add(member);
+    return member;
+  }
+
+  // --- what events do
+
+  #arrive(ticket: TicketId, kind: Waiting['kind'], member: Member, now: Millis): void {
+    const { lane, model, terms } = member;
+    if (this.#closing !== undefined) this.#reject(ticket, model, 'shutting_down', 'catnap is shutting down');
+    else if (member.unloads.length > 0) this.#reject(ticket, model, 'model_unloading', `${model} is being unloaded`);
+    else if (lane.full) this.#reject(ticket, model, 'lane_full', `${lane.length} requests already wait for ${model}`);
+    else {
+      const patienceMs = kind === 'load' ? FOREVER : terms.patienceMs;
+      lane.push({ ticket, kind, seq: this.#seq++, since: now, patienceMs }, now);
+    }
+  }
+
+  #engineMoved(member: Member, engine: EngineId, phase: EnginePhase, took: Took | undefined, now: Millis): void {
+    const before = member.phases.get(engine);
+    invariant(before !== undefined, `${engine} is not an engine of ${member.model}`);
+    member.phases.set(engine, phase);
+    if (took !== undefined) {
+      if (phase.kind === 'awake') member.swap?.woke(took, now);
+      else if (member.part.kind === 'leaving') member.part.for?.putAway(member.model, took, now);
+    }
+    const failure = failureOf(phase);
+    // That it is still being cleared away is no new failure.
+    if (failure === undefined || failureOf(before) !== undefined) return;
+    if (before.kind === 'awake') {
+      const lost = [...member.leases].filter(([, on]) => on === engine).map(([ticket]) => ticket);
+      this.#cut(member, lost, 'engine_died', failure.reason);
+    }
+    const { kind } = member.part;
+    if (kind !== 'entering' && kind !== 'on' && kind !== 'draining') return;
+    // A replica that keeps dying beside one that serves is left to its own retries.
+    if (failure.giveUp && (kind === 'entering' || !member.anyAwake))
+      this.#giveUp(member, failure.reason, retryAtOf(phase), now);
+    else if (kind === 'on' && !member.anyAwake) {
+      // It died in the middle of its turn. Those who wait for it keep their turn; if nobody does, it is not brought back.
+      if (member.lane.length > 0) this.#enter(member, now);
+      else this.#sendOff(member, { kind: 'off' }, now);
+    }
+  }
+
+  /** Nobody is kept waiting for an engine that will not come, and its own retry must not bring it back beside another. */
+  #giveUp(member: Member, reason: string, retryAt: Millis | undefined, now: Millis): void {
+    this.#rejectAll(member, 'engine_failed', reason, retryAt);
+    this.#finishSwap(member, 'failed', now);
+    this.#sendOff(member, { kind: 'off' }, now);
+  }
+
+  #unload(member: Member, order: TicketId, level: SleepLevel, now: Millis): void {
+    const goal = goalForLevel(level);
+    member.unloads.push(order);
+    this.#rejectAll(member, 'model_unloading', `${member.model} is being unloaded`);
+    const { part } = member;
+    switch (part.kind) {
+      case 'summoned':
+        this.#withdraw(member, now);
+        this.#sendOff(member, goal, now);
+        return;
+      case 'on':
+        this.#drain(member, part, { goal, for: undefined, batch: 0, now });
+        return;
+      case 'draining':
+        member.part = { ...part, batch: 0, goal };
+        return;
+      case 'entering':
+        this.#finishSwap(member, 'failed', now);
+        this.#sendOff(member, goal, now);
+        return;
+      case 'out':
+      case 'leaving':
+        this.#sendOff(member, goal, now);
+        return;
+      default:
+        unreachable(part);
+    }
+  }
+
+  #shutDown(deadline: Millis): void {
+    this.#closing ??= { deadline, cut: false, done: false, left: new Set(this.#members.values()) };
+    // Asked again, it can only become more urgent.
+    this.#closing.deadline = millis(Math.min(this.#closing.deadline, deadline));
+    for (const member of this.#members.values()) {
+      for (const load of member.lane.takeLoads())
+        this.#reject(load.ticket, member.model, 'shutting_down', 'catnap is shutting down');
+    }
+  }
+
+  // --- moving forward
+
+  /** The only place that moves the stage. Each round lets go, lets in, serves and then asks the policy, until it wants no more. */
+  #advance(now: Millis): void {
+    for (let rounds = 0; ; rounds++) {
+      invariant(rounds <= 3 * this.#members.size + 3, 'the stage does not come to rest');
+      for (const member of this.#stirring) this.#expire(member, now);
+      for (const member of this.#stirring) this.#letGo(member, now);
+      this.#close(now);
+      // Who stays after all serves on when the policy has been asked: somebody else may have been waiting for longer.
+      const asksFirst = this.#letStay(now);
+      this.#letIn(now);
+      if (!asksFirst) for (const member of this.#stirring) this.#goOn(member, now);
+      if (!this.#decide(now) && !asksFirst) break;
+    }
+    for (const member of this.#stirring) if (!member.stirs) this.#stirring.delete(member);
+  }
+
+  #expire(member: Member, now: Millis): void {
+    for (const { ticket, since } of member.lane.takeExpired(now)) {
+      const waited = `${member.model} did not get a turn within ${Math.round((now - since) / 1000)} s`;
+      this.#reject(ticket, member.model, 'wait_timeout', `${waited}: ${this.#hindrance(member)}`);
+    }
+  }
+
+  /** Who stands in the way, in words. */
+  #hindrance(member: Member): string {
+    if (member.part.kind === 'on' || member.part.kind === 'draining') return 'it is busy with earlier requests';
+    const others = [...this.#stirring].filter((other) => other !== member && other.occupies);
+    return others.map((other) => `${other.model} is ${other.part.kind}`).join(', ') || 'others were before it';
+  }
+
+  /** Withdraws who is no longer wanted, sends off who has drained, and notes who has gone. */
+  #letGo(member: Member, now: Millis): void {
+    if (member.part.kind === 'summoned' && member.lane.length === 0) this.#withdraw(member, now);
+    if (member.part.kind === 'draining') this.#drainOn(member, member.part, now);
+    const { part } = member;
+    if (part.kind === 'leaving' && member.isAway(part.goal) && member.leases.size === 0) member.part = { kind: 'out' };
+    if (member.part.kind !== 'out') return;
+    // In the pause after a failure whoever waits is told at once; whoever comes after it tries again.
+    const failed = member.lane.length > 0 ? member.retryAt(now) : undefined;
+    if (failed !== undefined) this.#rejectAll(member, 'engine_failed', failed.reason, failed.at);
+    for (const order of member.unloads.splice(0))
+      this.#effects.push({ kind: 'order-done', order, model: member.model });
+  }
+
+  /** Serves the rest of its batch. It goes once its last lease is settled, or when it has nothing left to serve with. */
+  #drainOn(member: Member, was: Draining, now: Millis): void {
+    const part = !was.cut && now >= was.deadline ? this.#cutDrain(member, was) : was;
+    if (member.anyAwake) this.#serve(member, part.batch, now);
+    if (member.leases.size === 0 || !member.anyAwake) this.#sendOff(member, part.goal, now);
+  }
+
+  /** Those who make room for a swap that was withdrawn stay, unless others count on their room by now. True when somebody does. */
+  #letStay(now: Millis): boolean {
+    let stays = false;
+    for (const member of this.#stirring) {
+      const { part, unloads, terms } = member;
+      if (part.kind !== 'draining' || part.for?.withdrawn !== true || part.cut || unloads.length > 0) continue;
+      if (terms.cost > uncommitted(this.sight(now))) continue;
+      member.part = part.was;
+      stays = true;
+    }
+    return stays;
+  }
+
+  /** Opens the door to the summoned for whom there is room now, in the order in which they were called. */
+  #letIn(now: Millis): void {
+    if (this.#summoned.length === 0) return;
+    let room = this.#options.capacity;
+    for (const member of this.#stirring) if (member.occupies) room -= member.terms.cost;
+    for (const member of [...this.#summoned]) {
+      // Sleepers that are being ended are counted beyond the budget, which is nothing to those who need no room.
+      if (member.terms.cost > Math.max(0, room) || !member.atRest) continue;
+      room -= member.terms.cost;
+      this.#summoned = this.#summoned.filter((other) => other !== member);
+      this.#enter(member, now);
+    }
+  }
+
+  /** Begins the turn of a model whose engines are awake, and serves whoever waits for one that is on. */
+  #goOn(member: Member, now: Millis): void {
+    if (member.part.kind === 'entering' && member.awake) {
+      member.lane.resume(now);
+      member.part = { kind: 'on', since: now, from: this.#seq, served: 0 };
+      this.#finishSwap(member, 'done', now);
+    }
+    if (member.part.kind === 'on') this.#serve(member, this.#seq, now);
+  }
+
+  /** Answers those who came before `upTo`, in their order, as long as an engine may take one more. */
+  #serve(member: Member, upTo: number, now: Millis): void {
+    const { lane, model } = member;
+    while (lane.first !== undefined && lane.first.seq < upTo) {
+      const engine = member.freeEngine();
+      if (lane.first.kind === 'request' && engine === undefined) return;
+      const next = lane.take(upTo, now);
+      if (next === undefined) return;
+      if (next.kind === 'load' || engine === undefined) {
+        this.#effects.push({ kind: 'order-done', order: next.ticket, model });
+        continue;
+      }
+      member.lend(next.ticket, engine);
+      const waited = { waitedMs: now - next.since, enteringMs: next.pausedMs };
+      this.#effects.push({ kind: 'grant', ticket: next.ticket, model, engine, ...waited });
+    }
+  }
+
+  /** Asks the policy once; true when it changed something. */
+  #decide(now: Millis): boolean {
+    this.#lookAgainAt = undefined;
+    const decision = this.#options.policy(this.sight(now));
+    if (decision.kind === 'look-again') this.#lookAgainAt = decision.at;
+    if (decision.kind !== 'swap') return false;
+    const member = this.#member(decision.to);
+    const first = member.lane.first;
+    invariant(member.part.kind === 'out' && first !== undefined, `${decision.to} cannot be summoned`);
+    member.part = { kind: 'summoned' };
+    member.swap = new Swap(++this.#swaps, member.model, decision.evict, now);
+    this.#summoned.push(member);
+    for (const model of decision.evict) {
+      const leaver = this.#member(model);
+      const { part } = leaver;
+      invariant(part.kind === 'on', `${model} cannot be sent off while ${part.kind}`);
+      const batch = this.#options.drains ? Math.max(part.from, first.seq) : 0;
+      this.#drain(leaver, part, { goal: goalForLevel(leaver.sleepLevel), for: member.swap, batch, now });
+    }
+    invariant(uncommitted(this.sight(now)) >= 0, `${decision.to} was summoned beyond the budget`);
+    const { id, to, from } = member.swap;
+    this.#effects.push({
+      kind: 'tell',
+      fact: { kind: 'swap-planned', swap: id, to, from, waiting: member.lane.length },
+    });
+    return true;
+  }
+
+  /** Shutting down: once nobody waits or is served, or the time is up, everything is put off. */
+  #close(now: Millis): void {
+    const closing = this.#closing;
+    if (closing === undefined || closing.done) return;
+    if (!closing.cut) {
+      const busy = [...this.#stirring].some(({ lane, leases }) => lane.length > 0 || leases.size > 0);
+      if (busy && now < closing.deadline) return;
+      closing.cut = true;
+      for (const member of this.#members.values()) this.#curtain(member, now);
+    }
+    for (const member of closing.left) {
+      if (member.leases.size > 0) continue;
+      closing.left.delete(member);
+      if (member.part.kind === 'out' && member.gone) continue;
+      this.#finishSwap(member, 'failed', now);
+      this.#sendOff(member, { kind: 'off' }, now);
+      this.#stirring.add(member);
+      this.#letGo(member, now);
+    }
+    closing.done = closing.left.size === 0 && [...this.#members.values()].every((member) => member.gone);
+    if (closing.done) this.#effects.push({ kind: 'closed' });
+  }
+
+  #curtain(member: Member, now: Millis): void {
+    this.#rejectAll(member, 'shutting_down', 'catnap is shutting down');
+    this.#cut(member, [...member.leases.keys()], 'shutting_down', 'catnap is shutting down');
+    if (member.part.kind === 'summoned') this.#withdraw(member, now);
+  }
+
+  // --- changes of part
+
+  #enter(member: Member, now: Millis): void {
+    let level: SleepLevel = 5;
+    member.part = { kind: 'entering' };
+    member.lane.pause(now);
+    for (const [engine, phase] of member.phases) {
+      if (phase.kind === 'asleep') level = phase.level;
+      this.#effects.push({ kind: 'set-goal', engine, goal: { kind: 'awake' } });
+    }
+    member.swap?.entering(level);
+  }
+
+  #drain(
+    member: Member,
+    was: Extract<Part, { readonly kind: 'on' }>,
+    how: { readonly goal: EngineGoal; readonly for: Swap | undefined; readonly batch: number; readonly now: Millis },
+  ): void {
+    const { goal, batch } = how;
+    const deadline = after(how.now, this.#options.drainMs);
+    const part = { kind: 'draining', was, batch, deadline, cut: false, for: how.for, goal } as const;
+    member.part = part;
+    if (!this.#options.drains) this.#cutDrain(member, part);
+  }
+
+  #cutDrain(member: Member, was: Draining): Draining {
+    const part = { ...was, cut: true, batch: 0 };
+    member.part = part;
+    this.#cut(member, [...member.leases.keys()], 'drained', `${member.model} had to make room`);
+    return part;
+  }
+
+  #sendOff(member: Member, goal: EngineGoal, now: Millis): void {
+    const { part } = member;
+    const swap = part.kind === 'draining' || part.kind === 'leaving' ? part.for : undefined;
+    if (part.kind === 'draining') swap?.drained(member.model, now);
+    member.lane.resume(now);
+    member.part = { kind: 'leaving', for: swap, goal };
+    for (const engine of member.phases.keys()) this.#effects.push({ kind: 'set-goal', engine, goal });
+  }
+
+  /** It is no longer wanted and has not begun to come. */
+  #withdraw(member: Member, now: Millis): void {
+    this.#summoned = this.#summoned.filter((other) => other !== member);
+    member.part = { kind: 'out' };
+    this.#finishSwap(member, 'withdrawn', now);
+  }
+
+  #finishSwap(member: Member, result: SwapResult, now: Millis): void {
+    const { swap } = member;
+    if (swap === undefined) return;
+    member.swap = undefined;
+    this.#effects.push({ kind: 'tell', fact: { kind: 'swap-finished', record: swap.finish(result, now) } });
+  }
+
+  // --- answers
+
+  #reject(ticket: TicketId, model: ModelId, code: RefusalCode, reason: string, retryAt?: Millis): void {
+    this.#effects.push({ kind: 'reject', ticket, model, code, reason, retryAt });
+  }
+
+  #rejectAll(member: Member, code: RefusalCode, reason: string, retryAt?: Millis): void {
+    for (const { ticket } of member.lane.takeAll()) this.#reject(ticket, member.model, code, reason, retryAt);
+  }
+
+  #cut(member: Member, tickets: readonly TicketId[], code: CutCode, reason: string): void {
+    if (tickets.length === 0) return;
+    this.#effects.push({ kind: 'cut', tickets, model: member.model, code, reason });
+    this.#effects.push({
+      kind: 'tell',
+      fact: { kind: 'leases-cut', model: member.model, count: tickets.length, code },
+    });
+  }
+
+  sight(now: Millis): StageSight {
+    const { capacity, minActiveMs, drains, drainMs } = this.#options;
+    const models: Sight[] = [];
+    for (const member of this.#stirring) models.push(member.sight());
+    return { now, capacity, models, minActiveMs, drains, drainMs };
+  }
+}
+
+function failureOf(phase: EnginePhase): { readonly reason: string; readonly giveUp: boolean } | undefined {
+  if (phase.kind === 'reaping' || phase.kind === 'stuck') return phase.failed?.failure;
+  return phase.kind === 'failed' ? phase.failure : undefined;
+}
+
+function retryAtOf(phase: EnginePhase): Millis | undefined {
+  if (phase.kind === 'reaping' || phase.kind === 'stuck') return phase.failed?.retryAt;
+  return phase.kind === 'failed' ? phase.retryAt : undefined;
+}

@@ -1,0 +1,98 @@
+import type { Millis, ModelId, SleepLevel } from './kinds.ts';
+
+/** The parts a swap is made of, in order. `clear` and `ready` are the proofs: the memory is back, the engine answers. */
+export const LEGS = ['drain', 'sleep', 'clear', 'wake', 'ready'] as const;
+export type Leg = (typeof LEGS)[number];
+
+export type SwapResult = 'done' | 'failed' | 'withdrawn';
+
+/** One change of who is awake, from the plan to the first grant. Feeds the log, the metrics, the dashboard and the estimates. */
+export type SwapRecord = {
+  readonly id: number;
+  readonly to: ModelId;
+  /** Who had to go; empty when there was room. */
+  readonly from: readonly ModelId[];
+  readonly startedAt: Millis;
+  readonly totalMs: number;
+  /** Milliseconds per leg; a leg that did not happen is absent. */
+  readonly legs: Readonly<Partial<Record<Leg, number>>>;
+  /** What is left of the total when the legs are taken away: our own share. */
+  readonly overheadMs: number;
+  /** The level the wanted model came back from; 5 is a fresh start. */
+  readonly level: SleepLevel;
+  readonly result: SwapResult;
+};
+
+/** What a command of an engine took: the act, and the proof that it worked. */
+export type Took = { readonly actMs: number; readonly proofMs: number };
+
+type Legs = Partial<Record<Leg, number>>;
+
+/** A swap under way. Where several engines move side by side, its legs are those of the one that was last, so that they add up. */
+export class Swap {
+  readonly id: number;
+  readonly to: ModelId;
+  readonly from: readonly ModelId[];
+  readonly startedAt: Millis;
+  #level: SleepLevel = 5;
+  #entered = false;
+  #withdrawn = false;
+  #legs: Legs = {};
+  /** For how long each of those who had to go went on serving. */
+  readonly #drains = new Map<ModelId, number>();
+
+  constructor(id: number, to: ModelId, from: readonly ModelId[], now: Millis) {
+    this.id = id;
+    this.to = to;
+    this.from = from;
+    this.startedAt = now;
+  }
+
+  drained(model: ModelId, now: Millis): void {
+    if (this.#entered) return;
+    const drain = now - this.startedAt;
+    this.#drains.set(model, drain);
+    this.#legs = { drain };
+  }
+
+  putAway(model: ModelId, took: Took, now: Millis): void {
+    if (this.#entered) return;
+    const before = { drain: this.#drains.get(model) ?? 0 };
+    const { actMs, proofMs } = this.#within(before, took, now);
+    this.#legs = { ...before, sleep: actMs, clear: proofMs };
+  }
+
+  /** The wanted model is on its way, back from `level`. Whoever goes from now on does not go for it. */
+  entering(level: SleepLevel): void {
+    this.#entered = true;
+    this.#level = level;
+  }
+
+  woke(took: Took, now: Millis): void {
+    const { wake: _wake, ready: _ready, ...before } = this.#legs;
+    const { actMs, proofMs } = this.#within(before, took, now);
+    this.#legs = { ...before, wake: actMs, ready: proofMs };
+  }
+
+  /** Whether it was given up before it began: nobody has to go for it any more. */
+  get withdrawn(): boolean {
+    return this.#withdrawn;
+  }
+
+  finish(result: SwapResult, now: Millis): SwapRecord {
+    const { id, to, from, startedAt } = this;
+    this.#withdrawn = result === 'withdrawn';
+    const totalMs = now - startedAt;
+    const overheadMs = Math.max(0, totalMs - sum(this.#legs));
+    return { id, to, from, startedAt, totalMs, legs: this.#legs, overheadMs, level: this.#level, result };
+  }
+
+  /** A command may have begun before the swap did: only the part of it that falls into the swap counts. */
+  #within(before: Legs, took: Took, now: Millis): Took {
+    const left = now - this.startedAt - sum(before);
+    const proofMs = Math.min(took.proofMs, left);
+    return { proofMs, actMs: Math.min(took.actMs, left - proofMs) };
+  }
+}
+
+const sum = (legs: Legs): number => Object.values(legs).reduce((total, ms) => total + ms, 0);
