@@ -1,0 +1,62 @@
+import type { CommandModel } from '../schema.ts';
+import { eachModel, type CheckFinding } from './check.ts';
+import type { Path } from '../place.ts';
+
+const PLACEHOLDER = /\$\{([^}]*)\}/g;
+
+/** Every `${...}` of a command stands for something, and the server learns its port. */
+export const commandsComplete = eachModel((name, model) => {
+  if (model.backend !== 'command') return [];
+  const at = ['models', name];
+  return [
+    ...unknownWords(model.command, [...at, 'command'], ['PORT', 'MODEL', 'MODEL_PATH']),
+    ...unknownWords(model.stop_command ?? [], [...at, 'stop_command'], ['PID', 'PORT', 'MODEL', 'MODEL_PATH']),
+    ...portUnknown(model, at),
+    ...pathUnknown(model, at),
+  ];
+});
+
+const wordsOf = (argv: readonly string[]): string[] =>
+  argv.flatMap((part) => Array.from(part.matchAll(PLACEHOLDER), ([, word]) => word ?? ''));
+
+function unknownWords(argv: readonly string[], path: Path, known: readonly string[]): readonly CheckFinding[] {
+  return wordsOf(argv)
+    .filter((word) => !known.includes(word))
+    .map((word) => ({
+      path,
+      message: `holds \${${word}}, which stands for nothing: no shell runs the command`,
+      fix: `It may hold ${known.map((each) => `\${${each}}`).join(', ')}.`,
+    }));
+}
+
+const portUnknown = ({ command, port }: CommandModel, at: Path): readonly CheckFinding[] =>
+  port === undefined && !wordsOf(command).includes('PORT')
+    ? [
+        {
+          path: [...at, 'command'],
+          message: 'does not tell the server its port',
+          fix: 'Put ${PORT} where the port belongs, or set `port` to the one it uses.',
+        },
+      ]
+    : [];
+
+const pathUnknown = ({ command, stop_command, model_path }: CommandModel, at: Path): readonly CheckFinding[] =>
+  model_path === undefined && wordsOf([...command, ...(stop_command ?? [])]).includes('MODEL_PATH')
+    ? [{ path: [...at, 'model_path'], message: 'is missing, and the command holds ${MODEL_PATH}' }]
+    : [];
+
+const OWNED_FLAGS: Readonly<Record<string, string>> = {
+  '--port': 'Set `port` in its place.',
+  '--host': 'Engines listen on 127.0.0.1; catnap has a `host` of its own.',
+};
+
+/** What catnap decides itself is not in `extra_args`. */
+export const flagsAreOurs = eachModel((name, model) => {
+  if (!('extra_args' in model)) return [];
+  return model.extra_args.flatMap((arg, index) => {
+    const fix = OWNED_FLAGS[arg.split('=', 1)[0] ?? ''];
+    return fix === undefined
+      ? []
+      : [{ path: ['models', name, 'extra_args', index], message: `is ${arg}, which catnap sets itself`, fix }];
+  });
+});

@@ -1,0 +1,35 @@
+import { type Check } from './check.ts';
+import { commandsComplete, flagsAreOurs } from './commands.ts';
+import { publicHost, remoteIsNotUs } from './exposure.ts';
+import { levelImpossible, levelNotYet, policyLevelUnused } from './levels.ts';
+import { aliasesClash, aliasesLead, defaultModelIsThere, someModel } from './names.ts';
+import { portsClash, replicasNeedPorts } from './ports.ts';
+import { impossibleModelTimes, impossibleTimes } from './times.ts';
+import { allDisabled, explicitNotYet, stallNeverSeen, unusedKeys } from './unused.ts';
+
+/** What makes a config unusable although every key of it is right. */
+export const CHECKS: readonly Check[] = [
+  someModel,
+  aliasesClash,
+  aliasesLead,
+  defaultModelIsThere,
+  portsClash,
+  replicasNeedPorts,
+  impossibleTimes,
+  impossibleModelTimes,
+  levelImpossible,
+  commandsComplete,
+  flagsAreOurs,
+  publicHost,
+  remoteIsNotUs,
+];
+
+/** What is worth a word and stops nothing. */
+export const CAUTIONS: readonly Check[] = [
+  levelNotYet,
+  policyLevelUnused,
+  explicitNotYet,
+  unusedKeys,
+  stallNeverSeen,
+  allDisabled,
+];

@@ -1,0 +1,57 @@
+import type { SleepLevel } from '../../core/kinds.ts';
+import type { Backend } from '../schema.ts';
+import { LEVELS } from '../sleep-levels.ts';
+import { eachModel, type Check, type Subject } from './check.ts';
+
+/** A sleep level that the model's engine can never take. */
+export const levelImpossible = eachModel((name, { backend }, subject) => {
+  const level = ownLevel(name, subject);
+  if (level === undefined || canTake(backend, level)) return [];
+  return [
+    {
+      path: ['models', name, 'sleep_level'],
+      message: `is ${level}, which ${backend} cannot do`,
+      fix: `In this version it can do ${LEVELS[backend].works.join(', ')}.`,
+    },
+  ];
+});
+
+/** A sleep level that is fine for the engine and that this version replaces by 5. */
+export const levelNotYet = eachModel((name, { backend }, subject) => {
+  const level = ownLevel(name, subject);
+  if (level === undefined || !LEVELS[backend].accepted.includes(level)) return [];
+  return [
+    {
+      path: ['models', name, 'sleep_level'],
+      message: `is ${level}, which this version does not do for ${backend}: the model is stopped instead (level 5)`,
+    },
+  ];
+});
+
+/** The policy's level, where models that name none cannot have it. */
+export const policyLevelUnused: Check = (subject) => {
+  const { sleep_level } = subject.written.policy;
+  const stopped = Object.entries(subject.config.models)
+    .filter(
+      ([name, { backend }]) =>
+        backend !== 'openai_remote' &&
+        ownLevel(name, subject) === undefined &&
+        !LEVELS[backend].works.includes(sleep_level),
+    )
+    .map(([name]) => `"${name}"`);
+  if (stopped.length === 0) return [];
+  return [
+    {
+      path: ['policy', 'sleep_level'],
+      message: `is ${sleep_level}, which this version cannot do for ${stopped.join(', ')}: stopped instead (level 5)`,
+    },
+  ];
+};
+
+function ownLevel(name: string, { written }: Subject): SleepLevel | undefined {
+  const model = written.models[name];
+  return model !== undefined && 'sleep_level' in model ? model.sleep_level : undefined;
+}
+
+const canTake = (backend: Backend, level: SleepLevel): boolean =>
+  LEVELS[backend].works.includes(level) || LEVELS[backend].accepted.includes(level);

@@ -1,0 +1,46 @@
+import type { Path } from '../place.ts';
+import { OTHER_POLICIES_KEYS } from '../policy-schema.ts';
+import { eachModel, type Check } from './check.ts';
+
+/** What somebody wrote and nothing reads. */
+export const unusedKeys: Check = ({ config: { policy }, wrote }) => {
+  const unused: (readonly [path: Path, why: string])[] = [
+    ...OTHER_POLICIES_KEYS.map(
+      (key) => [['policy', key], 'has no effect: only other policies than "fifo" read it'] as const,
+    ),
+    [['checkpoint'], 'has no effect: this version does not do sleep levels 3 and 4'],
+  ];
+  if (!policy.drain_before_switch) {
+    unused.push([['policy', 'drain_timeout_secs'], 'has no effect, since "drain_before_switch": false never waits']);
+  }
+  return unused.filter(([path]) => wrote(path)).map(([path, message]) => ({ path, message }));
+};
+
+/** A stall limit that the start as a whole always comes before. */
+export const stallNeverSeen = eachModel((name, model, { wrote }) => {
+  if (!('startup_stall_secs' in model) || model.startup_stall_secs < model.startup_timeout_secs) return [];
+  const path = [['models', name, 'startup_stall_secs'], ['startup_stall_secs']].find(wrote);
+  if (path === undefined) return [];
+  const message = `has no effect on "${name}": its start is over after ${model.startup_timeout_secs} seconds anyway`;
+  return [{ path, message }];
+});
+
+/** Nobody can be served. */
+export const allDisabled: Check = ({ config: { models } }) => {
+  const every = Object.values(models);
+  return every.length > 0 && every.every(({ enabled }) => !enabled)
+    ? [{ path: ['models'], message: 'has no model that is enabled: every request is refused' }]
+    : [];
+};
+
+/** Models that wait for an operator, in a version that gives operators no way to load them. */
+export const explicitNotYet = eachModel((name, { activation }) =>
+  activation === 'explicit'
+    ? [
+        {
+          path: ['models', name, 'activation'],
+          message: 'is "explicit", which this version does not do: requests wake the model',
+        },
+      ]
+    : [],
+);

@@ -1,0 +1,52 @@
+import { readFileSync } from 'node:fs';
+import type { Finding } from './diagnostics.ts';
+import { secret } from './fields.ts';
+import { reasonOf } from './reason.ts';
+import type { Path } from './place.ts';
+import type { Secret } from './secret.ts';
+
+export type Env = Readonly<Record<string, string | undefined>>;
+
+type KeyKeys = {
+  readonly api_key?: Secret | undefined;
+  readonly api_key_env?: string | undefined;
+  readonly api_key_file?: string | undefined;
+};
+
+type KeyRead = { readonly key: Secret | undefined; readonly findings: readonly Finding[] };
+
+/** The key of a model, wherever it was put: in the config, in a variable or in a file. */
+export function engineKeyOf(model: KeyKeys, at: Path, env: Env): KeyRead {
+  const named = (['api_key', 'api_key_env', 'api_key_file'] as const).filter((name) => model[name] !== undefined);
+  const [first, second] = named;
+  if (first !== undefined && second !== undefined) {
+    return none({ path: [...at, second], message: `is there besides ${first}`, fix: 'Keep one of them.' });
+  }
+  if (model.api_key_env !== undefined) return fromVariable(model.api_key_env, [...at, 'api_key_env'], env);
+  if (model.api_key_file !== undefined) return fromFile(model.api_key_file, [...at, 'api_key_file']);
+  return { key: model.api_key, findings: [] };
+}
+
+function fromVariable(name: string, path: Path, env: Env): KeyRead {
+  const value = env[name];
+  if (value === undefined || value === '') {
+    return none({ path, message: `names the variable ${name}, which is not set`, fix: 'Set it where catnap starts.' });
+  }
+  return checked(value, path, `the variable ${name}`);
+}
+
+function fromFile(file: string, path: Path): KeyRead {
+  try {
+    return checked(readFileSync(file, 'utf8').trim(), path, `the file ${file}`);
+  } catch (error) {
+    return none({ path, message: `names a file that cannot be read: ${reasonOf(error)}` });
+  }
+}
+
+function checked(value: string, path: Path, source: string): KeyRead {
+  const parsed = secret().safeParse(value);
+  if (parsed.success) return { key: parsed.data, findings: [] };
+  return none({ path, message: `leads to no key: what ${source} holds must be printable ASCII without blanks` });
+}
+
+const none = (finding: Finding): KeyRead => ({ key: undefined, findings: [finding] });

@@ -1,0 +1,68 @@
+import { z } from 'zod';
+import { count, key, path, seconds } from './fields.ts';
+
+/** How long engines may take, for models that say nothing else. */
+export const engineTimes = {
+  startup_timeout_secs: key(seconds(0.1).default(600), 'How long the start or the waking of a model may take.'),
+  startup_stall_secs: key(seconds(0).default(300), 'A start that prints nothing for this long has failed. 0: never.'),
+  probe_timeout_secs: key(
+    seconds(0.01, 60).default(2),
+    'How long one readiness probe may take. One that hangs counts as failed.',
+  ),
+  sleep_timeout_secs: key(
+    seconds(0.1).default(120),
+    'How long going to sleep may take before the engine is stopped instead.',
+  ),
+  stop_grace_secs: key(
+    seconds(0, 3_600).default(5),
+    'How long an engine may take to end after SIGTERM, and again after the second one, before SIGKILL.',
+  ),
+  stop_timeout_secs: key(
+    seconds(0.1).default(60),
+    'How long a stop may take in all, with the proof that nothing is left.',
+  ),
+  stop_retry_secs: key(seconds(0.01).default(5), 'How soon a stop that could not be proven is tried again.'),
+  stall_timeout_secs: key(
+    seconds(0).default(60),
+    'After how much silence, while it works on requests, an engine is asked for a sign of life. 0: never.',
+  ),
+  stall_probe_timeout_secs: key(
+    seconds(0.1, 600).default(15),
+    'How long that sign of life may take. Without it the engine is restarted.',
+  ),
+  connect_timeout_secs: key(seconds(0.01, 600).default(5), 'How long an engine may take to accept a connection.'),
+  idle_timeout_secs: key(
+    seconds(0).default(0),
+    'For how long an engine may pause in the middle of an answer. 0: for ever; `stall_timeout_secs` still asks it for a sign of life.',
+  ),
+  total_timeout_secs: key(
+    seconds(0).default(0),
+    'How long one request may be served in all, from its turn to the last byte of its answer. 0: for ever.',
+  ),
+  response_timeout_secs: key(
+    seconds(0.1).default(1_800),
+    'How long an engine may take to begin its answer. One that does not stream begins when it is done.',
+  ),
+};
+
+/** How often and how soon a failed engine is tried again. */
+export const RestartSchema = z.strictObject({
+  stable_after_secs: key(
+    seconds(0).default(60),
+    'An engine that was awake this long starts its count of failures afresh.',
+  ),
+  first_delay_secs: key(seconds(0).default(1), 'The pause after a failure. Each further failure doubles it.'),
+  longest_delay_secs: key(seconds(0).default(60), 'The longest pause.'),
+  crashes_before_giving_up: key(
+    count(1, 100).default(3),
+    'How many times in a row an engine may die awake before those who wait for it are told.',
+  ),
+});
+
+/** Tools for sleep levels 3 and 4. */
+export const CheckpointSchema = z.strictObject({
+  criu_path: key(path().default('criu'), 'The criu program.'),
+  cuda_plugin_dir: key(path().default('/usr/lib/criu/'), 'The folder that holds `libcuda_plugin.so`.'),
+  images_dir: key(path().default('/tmp/llmux-checkpoints'), 'The folder checkpoints are written to.'),
+  cuda_checkpoint_path: key(path().default('cuda-checkpoint'), 'The cuda-checkpoint program.'),
+});

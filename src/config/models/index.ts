@@ -1,0 +1,21 @@
+import { z } from 'zod';
+import { modelName } from '../fields.ts';
+import { command } from './command.ts';
+import { llamaServer } from './llama-server.ts';
+import { openaiRemote } from './openai-remote.ts';
+import { stub } from './stub.ts';
+import { vllmServe } from './vllm-serve.ts';
+
+/** Every backend of this version, by the name it has in a config file. */
+export const BACKENDS = {
+  vllm_serve: vllmServe,
+  llama_server: llamaServer,
+  command,
+  openai_remote: openaiRemote,
+  stub,
+} as const;
+
+export const ModelsSchema = z.record(
+  modelName(),
+  z.discriminatedUnion('backend', [vllmServe, llamaServer, command, openaiRemote, stub]),
+);

@@ -1,0 +1,33 @@
+import { z } from 'zod';
+import { count, key, path, program } from '../fields.ts';
+import { engineKey, everyModel, extraArgs, supervised, swapped } from './shared.ts';
+
+/** A GGUF model served by llama-server of llama.cpp. */
+export const llamaServer = z
+  .strictObject({
+    backend: key(z.literal('llama_server'), 'llama-server of llama.cpp.'),
+    model_path: key(path(), 'A GGUF file.', { examples: ['/models/qwen3-8b-q4_k_m.gguf'] }),
+    ...extraArgs(['--flash-attn', 'on']),
+    llama_server_command: key(program().optional(), 'The llama-server program for this model.', {
+      inherits: 'llama_server_command',
+    }),
+    llama_server_n_ctx: key(count(1, 100_000_000).optional(), 'Context in tokens, over all slots (`--ctx-size`).', {
+      examples: [8192],
+      default_text: "the model's own",
+    }),
+    llama_server_parallel: key(
+      count(1, 1_024).optional(),
+      'How many requests it works on at a time, each in a slot of its own (`--parallel`).',
+      { examples: [4], default_text: '`4`' },
+    ),
+    llama_server_n_gpu_layers: key(
+      count(-1, 10_000).optional(),
+      'How many layers go to the GPU (`--gpu-layers`). -1: all.',
+      { examples: [-1], default_text: "llama-server's own choice" },
+    ),
+    ...swapped,
+    ...supervised,
+    ...engineKey('The key the engine is started with, and is sent.'),
+    ...everyModel,
+  })
+  .meta({ description: 'A GGUF model served by llama-server.' });

@@ -1,0 +1,100 @@
+import { z } from 'zod';
+import { aliasName, count, envValue, key, path, port, seconds, secret, sleepLevel, text } from '../fields.ts';
+import { params } from '../params-schema.ts';
+
+/** Keys that every model has, whatever serves it. */
+export const everyModel = {
+  enabled: key(z.boolean().default(true), 'Whether requests may use this model. A disabled one is listed and refused.'),
+  aliases: key(z.array(aliasName()).max(100).default([]), 'Other names clients may ask for. `*` stands for any text.', {
+    examples: [['gpt-4o-mini', 'claude-haiku-*']],
+  }),
+  activation: key(
+    z.enum(['on_demand', 'explicit']).default('on_demand'),
+    '`on_demand`: a request wakes the model. `explicit`: only an operator does.',
+  ),
+  served_model_name: key(text().optional(), 'The name the engine knows the model by.', {
+    default_text: "the model's own name",
+  }),
+  ...params,
+  target_inflight: key(
+    count(1, 10_000).optional(),
+    'How many requests one engine of this model is given at a time. The rest wait.',
+    { inherits: 'policy.target_inflight' },
+  ),
+  startup_timeout_secs: key(seconds(0.1).optional(), 'How long its start or its waking may take.', {
+    inherits: 'startup_timeout_secs',
+  }),
+  response_timeout_secs: key(seconds(0.1).optional(), 'How long its engine may take to begin an answer.', {
+    inherits: 'response_timeout_secs',
+  }),
+  idle_timeout_secs: key(
+    seconds(0).optional(),
+    'For how long its engine may pause in the middle of an answer. 0: for ever.',
+    {
+      inherits: 'idle_timeout_secs',
+    },
+  ),
+  total_timeout_secs: key(seconds(0).optional(), 'How long one request may be served in all. 0: for ever.', {
+    inherits: 'total_timeout_secs',
+  }),
+  stall_timeout_secs: key(
+    seconds(0).optional(),
+    'After how much silence, while it works on requests, its engine is asked for a sign of life. 0: never.',
+    { inherits: 'stall_timeout_secs' },
+  ),
+};
+
+/** Keys of models that catnap puts to sleep and wakes. */
+export const swapped = {
+  sleep_level: key(sleepLevel().optional(), 'How deep the model is put away when another is wanted.', {
+    inherits: 'policy.sleep_level',
+  }),
+  replicas: key(count(1, 64).default(1), 'How many engines serve this model. They wake and go together.'),
+};
+
+const variableName = () =>
+  z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be the name of an environment variable: letters, digits and _');
+
+/** Keys of models whose server is a process that catnap starts. */
+export const supervised = {
+  port: key(port().optional(), 'The port the engine listens on, on 127.0.0.1.', { default_text: 'a free one' }),
+  env: key(
+    z.record(variableName(), envValue()).prefault({}),
+    "More variables for the engine's environment. Their values print as `***`.",
+    { examples: [{ HF_HOME: '/models/hf' }] },
+  ),
+  startup_stall_secs: key(seconds(0).optional(), 'A start that prints nothing for this long has failed. 0: never.', {
+    inherits: 'startup_stall_secs',
+  }),
+  probe_timeout_secs: key(seconds(0.01, 60).optional(), 'How long one readiness probe may take.', {
+    inherits: 'probe_timeout_secs',
+  }),
+  stop_grace_secs: key(
+    seconds(0, 3_600).optional(),
+    'How long the engine may take to end after SIGTERM, and again after the second one, before SIGKILL.',
+    { inherits: 'stop_grace_secs' },
+  ),
+};
+
+/** More arguments for engines whose command line catnap writes. */
+export const extraArgs = (example: readonly string[]) => ({
+  extra_args: key(
+    z
+      .array(z.string().refine((value) => !value.includes('\0'), 'must not contain a NUL character'))
+      .max(1_000)
+      .default([]),
+    'More arguments for the engine. They win over those catnap sets itself.',
+    { examples: [example] },
+  ),
+});
+
+/** The key an engine asks for, from the one place that is most fitting. */
+export const engineKey = (description: string) => ({
+  api_key: key(secret().optional(), `${description} Prints as \`***\`.`),
+  api_key_env: key(text().optional(), 'The environment variable that holds the key, in place of `api_key`.', {
+    examples: ['EXAMPLE_API_KEY'],
+  }),
+  api_key_file: key(path().optional(), 'The file that holds the key, in place of `api_key`.', {
+    examples: ['/run/secrets/example-api-key'],
+  }),
+});

@@ -1,0 +1,25 @@
+/** Names people know from elsewhere and this version does not have. They get a clear word rather than a guess at a typing error. */
+
+export const NOT_YET_BACKENDS: readonly string[] = ['sglang', 'exllamav3', 'llama_cpp', 'ct2'];
+
+export const NOT_YET_POLICIES: readonly string[] = ['cost_aware', 'time_slice', 'slack'];
+
+export const NOT_YET_KEYS: ReadonlySet<string> = new Set([
+  'admin_port',
+  'keys',
+  'stages',
+  'gpu',
+  'triton',
+  'capture',
+  'warmup',
+  'footprint',
+  'replica_max',
+  'eviction',
+  'checkpoint_path',
+  'keep_images',
+  'object_store',
+  'sleep_first',
+  'wake',
+  'sleep',
+  'alive',
+]);

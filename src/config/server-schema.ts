@@ -1,0 +1,83 @@
+import { z } from 'zod';
+import { count, key, path, pattern, portOrZero, program, seconds, text } from './fields.ts';
+
+const MIB = 1_048_576;
+
+/** An origin as browsers send it, or `*`. */
+const origin = () =>
+  text().regex(
+    /^(?:\*|null|[a-z][a-z0-9+.-]*:\/\/[^/\s]+)$/,
+    'must be `*` or an origin, e.g. https://chat.example.org',
+  );
+
+/** Where catnap listens. */
+export const listening = {
+  port: key(portOrZero().default(3_000), 'The port clients talk to. 0: any free one.'),
+  host: key(text().default('127.0.0.1'), 'The address catnap listens on.', { examples: ['0.0.0.0'] }),
+  insecure_public: key(
+    z.boolean().default(false),
+    'Must be `true` to listen on an address that others can reach, since catnap asks nobody for a key.',
+  ),
+  cors_origins: key(
+    z.array(origin()).max(1_000).default([]),
+    'The origins of web pages whose browsers may ask models. `*`: any page that somebody on this machine looks at. The admin API answers to none of them.',
+    { examples: [['https://chat.example.org']] },
+  ),
+  metrics_port: key(
+    portOrZero().default(9_090),
+    'The port Prometheus reads. 0: none; `/metrics` answers on the main port as well.',
+  ),
+};
+
+/** The programs behind each family of engines. */
+export const programs = {
+  vllm_command: key(program().prefault('vllm'), 'The vLLM program.'),
+  llama_server_command: key(program().prefault('llama-server'), 'The llama-server program.'),
+};
+
+const ASSETS = '\\.(?:css|gif|html|ico|jpe?g|js|json|map|mjs|png|svg|ttf|txt|wasm|webmanifest|webp|woff2?)$';
+
+/** Bounds on what clients may send, and how slowly. */
+export const requestLimits = {
+  upstream_asset_paths: key(
+    z.array(pattern()).max(100).default([ASSETS]),
+    'Paths below `/upstream/{model}` that wake no model, as regular expressions: the files of pages that the engines serve themselves. They answer 409 while the model is not awake.',
+    { examples: [['^/assets/']] },
+  ),
+  max_connections: key(
+    count(1, 1_000_000).default(4_096),
+    'How many client connections may be open. More are closed at once.',
+  ),
+  max_header_bytes: key(count(4_096, 16 * MIB).default(65_536), 'How large the head of a request may be.'),
+  header_timeout_secs: key(seconds(0.1, 3_600).default(30), 'How long the head of a request may take to arrive.'),
+  max_body_bytes: key(
+    count(1, 16_384 * MIB).default(256 * MIB),
+    'How large the body of a request may be, as it was sent and unpacked. Larger ones are answered 413.',
+  ),
+  body_timeout_secs: key(seconds(0.1).default(300), 'How long a whole request may take to arrive.'),
+  slow_reader_secs: key(
+    seconds(1).default(300),
+    'How long a client may take nothing of an answer that is ready for it. Then its connection is ended.',
+  ),
+  wait_comment_after_secs: key(
+    seconds(0).default(10),
+    'After how long a stream that waits is answered with comments, which say what it waits for. 0: never.',
+  ),
+  wait_comment_every_secs: key(seconds(0.01).default(5), 'How often such a comment is sent from then on.'),
+  keep_alive_secs: key(seconds(0, 3_600).default(75), 'How long an idle client connection is kept.'),
+  shutdown_timeout_secs: key(seconds(0, 3_600).default(30), 'How long requests may take to finish after SIGTERM.'),
+};
+
+/** What catnap keeps, on disk and in memory. */
+export const keeping = {
+  state_dir: key(path().optional(), 'The folder for engine logs and the list of what catnap has started.', {
+    default_text: '`$XDG_STATE_HOME/catnap`, else `~/.local/state/catnap`',
+  }),
+  log_max_mib: key(
+    z.number().min(0.01).max(1_048_576).default(16),
+    "How large one engine's log file may grow before it is rotated.",
+  ),
+  log_keep: key(count(0, 100).default(1), 'How many rotated log files are kept for each engine.'),
+  log_tail_lines: key(count(1, 100_000).default(500), 'How many of the last lines of each engine are kept in memory.'),
+  journal_entries: key(count(1, 1_000_000).default(2_000), 'How many of the last events are kept in memory.'),
+};
