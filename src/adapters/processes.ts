@@ -1,0 +1,199 @@
+import { randomBytes } from 'node:crypto';
+import { chmodSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ModelId } from '../core/kinds.ts';
+import type { Child, Leftover, Processes, SpawnSpec } from '../ports/process.ts';
+import { askProgram } from './ask-program.ts';
+import { EngineProcess, startProcess, type Started } from './child-process.ts';
+import { engineEnvironment, MARK } from './engine-env.ts';
+import { engineFileName } from './engine-file-name.ts';
+import { EngineLog } from './engine-log.ts';
+import { lockFolder } from './folder-lock.ts';
+import { GroupKin, ProcKin, type Kin } from './kin.ts';
+import { reapLeftovers } from './leftovers.ts';
+import { dropOldLogs } from './old-logs.ts';
+import { Ports } from './ports.ts';
+import { procTable, type ProcessId, type ProcessTable } from './process-table.ts';
+import { Registry, type EngineRecord, type Entry } from './registry.ts';
+import { signalGroup } from './signal-group.ts';
+
+export type ProcessesOptions = {
+  /** Made if need be, and ours alone while we run: what we started is recorded in `engines`, what it printed in `logs`. */
+  readonly stateDir: string;
+  readonly logMaxBytes?: number;
+  /** How many rotated files of each log are kept. */
+  readonly logKeep?: number;
+  readonly logTailLines?: number;
+  readonly leftoverGraceMs?: number;
+  /** Told every line that any engine prints. */
+  readonly onLine?: (model: ModelId, line: string) => void;
+  /** Told what went wrong without stopping anything. */
+  readonly onProblem: (message: string) => void;
+};
+
+/** Processes of this machine, all engines of this catnap among them. */
+export interface SystemProcesses extends Processes {
+  /** Kills every engine and everything it started, without waiting. For exit handlers: the last resort of a catnap that dies. */
+  killAllNow(): void;
+  /** Gives the state folder back. */
+  close(): Promise<void>;
+}
+
+/** Rejects when the state folder cannot be used, or is in use by another catnap; the message says what to change. */
+export async function openProcesses(options: ProcessesOptions): Promise<SystemProcesses> {
+  const folders = { engines: join(options.stateDir, 'engines'), logs: join(options.stateDir, 'logs') };
+  try {
+    for (const folder of Object.values(folders)) makePrivate(folder);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new Error(`${options.stateDir} cannot be used; set state_dir to a folder we may write to: ${why}`, {
+      cause: error,
+    });
+  }
+  const unlock = await lockFolder(options.stateDir);
+  await dropOldLogs(folders.logs).catch((error: unknown) => {
+    options.onProblem(`old logs in ${folders.logs} could not be removed: ${String(error)}`);
+  });
+  return new LocalProcesses(options, folders, unlock);
+}
+
+function makePrivate(folder: string): void {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  chmodSync(folder, 0o700);
+}
+
+class LocalProcesses implements SystemProcesses {
+  readonly #options: ProcessesOptions;
+  readonly #logs: string;
+  readonly #registry: Registry;
+  readonly #unlock: () => Promise<void>;
+  readonly #table: ProcessTable | undefined = procTable();
+  readonly #ports = new Ports();
+  readonly #running = new Set<EngineProcess>();
+  readonly #asked = new Set<number>();
+
+  constructor(options: ProcessesOptions, folders: { engines: string; logs: string }, unlock: () => Promise<void>) {
+    this.#options = options;
+    this.#logs = folders.logs;
+    this.#registry = new Registry(folders.engines, options.onProblem);
+    this.#unlock = unlock;
+  }
+
+  async spawn(spec: SpawnSpec): Promise<Child> {
+    const mark = randomBytes(16).toString('hex');
+    const env = engineEnvironment(process.env, spec.env, mark);
+    const log = this.#openLog(spec);
+    const entry = await this.#record(spec, mark);
+    let started: Started | undefined;
+    try {
+      started = await startProcess(spec, env, log.file);
+      const leader = this.#table?.look(started.pid);
+      const child: EngineProcess = new EngineProcess(started, {
+        kin: this.#kinOf(started.pid, mark, leader),
+        log,
+        entry,
+        onForgotten: () => this.#running.delete(child),
+      });
+      this.#running.add(child);
+      await this.#complete(entry, leader);
+      return child;
+    } catch (error) {
+      // Nobody would know of it.
+      if (started !== undefined) signalGroup(started.pid, 'SIGKILL');
+      await log.close();
+      await entry?.remove();
+      throw error;
+    }
+  }
+
+  async reapLeftovers(): Promise<readonly Leftover[]> {
+    const { leftoverGraceMs: graceMs = 2_000, onProblem } = this.#options;
+    if (this.#table !== undefined) return reapLeftovers(this.#registry, this.#table, { graceMs, onProblem });
+    const entries = await this.#registry.entries();
+    for (const { record } of entries) {
+      onProblem(`engine ${record.engine} of an earlier catnap may still run; this system gives no way to prove it`);
+    }
+    await Promise.all(entries.map((entry) => entry.remove()));
+    return [];
+  }
+
+  freePort(): Promise<number> {
+    return this.#ports.free();
+  }
+
+  portIsFree(port: number): Promise<boolean> {
+    return this.#ports.isFree(port);
+  }
+
+  ask(
+    argv: readonly [string, ...string[]],
+    limitMs: number,
+  ): Promise<{ readonly code: number | null; readonly output: string }> {
+    return askProgram(argv, limitMs, (pid, ended) => {
+      this.#asked.add(pid);
+      void ended.finally(() => this.#asked.delete(pid));
+    });
+  }
+
+  killAllNow(): void {
+    for (const child of this.#running) {
+      try {
+        child.killNow();
+      } catch {
+        signalGroup(child.pid, 'SIGKILL'); // the process table cannot be read any more; the group needs no reading
+      }
+    }
+    for (const pid of this.#asked) signalGroup(pid, 'SIGKILL');
+  }
+
+  async close(): Promise<void> {
+    await this.#unlock();
+  }
+
+  #openLog({ engine, model }: SpawnSpec): EngineLog {
+    const { logMaxBytes = 16 * 1024 * 1024, logKeep = 1, logTailLines = 500, onLine, onProblem } = this.#options;
+    return new EngineLog({
+      path: join(this.#logs, `${engineFileName(engine)}.log`),
+      maxBytes: logMaxBytes,
+      keep: logKeep,
+      tailLines: logTailLines,
+      onLine: onLine === undefined ? undefined : (line) => onLine(model, line),
+      onProblem,
+    });
+  }
+
+  /** A full disk must not keep models from answering; what is lost is only the way back to the engine after a crash of ours. */
+  async #record({ engine, model, port }: SpawnSpec, mark: string): Promise<Entry | undefined> {
+    const record: EngineRecord = {
+      version: 1,
+      engine,
+      model,
+      port,
+      mark,
+      boot: this.#table?.boot ?? '',
+      namespace: this.#table?.namespace ?? '',
+      catnap: { pid: process.pid, started: this.#table?.self.started ?? 0 },
+      leader: null,
+    };
+    try {
+      return await this.#registry.add(record);
+    } catch (error) {
+      this.#options.onProblem(`engine ${engine} is started without a record on disk: ${String(error)}`);
+      return undefined;
+    }
+  }
+
+  async #complete(entry: Entry | undefined, leader: ProcessId | undefined): Promise<void> {
+    if (entry === undefined || leader === undefined) return;
+    try {
+      await entry.complete({ pid: leader.pid, started: leader.started });
+    } catch (error) {
+      this.#options.onProblem(`the record of engine ${entry.record.engine} has no process number: ${String(error)}`);
+    }
+  }
+
+  #kinOf(pid: number, mark: string, leader: ProcessId | undefined): Kin {
+    if (this.#table === undefined) return new GroupKin(pid);
+    return new ProcKin(this.#table, { mark: `${MARK}=${mark}`, leader, holdsSession: true });
+  }
+}

@@ -1,0 +1,33 @@
+import { millis } from '../core/kinds.ts';
+import type { Clock } from '../ports/clock.ts';
+
+/** The longest delay that `setTimeout` takes; beyond it, it fires at once. */
+export const LONGEST_DELAY_MS = 2 ** 31 - 1;
+
+/**
+ * The machine's clock. Its timers keep the process alive: a deadline that is still to come is work still to do,
+ * and an owner that has no more work cancels its timers. `FOREVER` sets no timer.
+ */
+export function systemClock(): Clock {
+  const now = () => millis(performance.now());
+  return {
+    now,
+    wallTime: () => new Date(),
+    at(when, run) {
+      if (Number.isNaN(when)) throw new RangeError('a timer was set for a moment that is not a number');
+      if (when === Number.POSITIVE_INFINITY) return () => {};
+      let timer: NodeJS.Timeout;
+      const arm = () => {
+        // Rounded up, since a timer of a fraction of a millisecond fires before its moment.
+        const delay = Math.ceil(Math.max(0, when - now()));
+        timer = setTimeout(fire, Math.min(delay, LONGEST_DELAY_MS));
+      };
+      const fire = () => {
+        if (now() < when) arm();
+        else run();
+      };
+      arm();
+      return () => clearTimeout(timer);
+    },
+  };
+}

@@ -1,0 +1,36 @@
+/** A program and its arguments. */
+export type Argv = readonly [string, ...string[]];
+
+/** Puts values in place of `${NAME}` in every word; a name that is not known stays as it is. */
+export function fill(argv: Argv, values: Readonly<Record<string, string | number>>): Argv {
+  const put = (word: string): string =>
+    word.replaceAll(/\$\{([A-Z_]+)\}/g, (whole, name: string) => (name in values ? String(values[name]) : whole));
+  const [program, ...rest] = argv;
+  return [put(program), ...rest.map(put)];
+}
+
+const SECRET = /^--?[\w-]*(api-key|token|secret|password)$/i;
+const SECRET_GIVEN = /^(--?[\w-]*(?:api-key|token|secret|password)=).+/i;
+
+/** A command line as a person would type it, for logs: quoted where a shell needs it, keys masked. */
+export function shown(argv: Argv): string {
+  return argv
+    .map((word, at) => (SECRET.test(argv[at - 1] ?? '') ? '***' : word.replace(SECRET_GIVEN, '$1***')))
+    .map((word) =>
+      /^[\w./:=,@%+-]*(\*{3})?$/.test(word) && word !== '' ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`,
+    )
+    .join(' ');
+}
+
+/** What follows one of these flags (`--flag value` or `--flag=value`); the last one counts, as engines read it. */
+export function valueOf(args: readonly string[], flags: readonly string[]): string | undefined {
+  let value: string | undefined;
+  for (const [at, word] of args.entries()) {
+    if (flags.includes(word)) value = args[at + 1] ?? value;
+    else {
+      const flag = flags.find((name) => name.startsWith('--') && word.startsWith(`${name}=`));
+      if (flag !== undefined) value = word.slice(flag.length + 1);
+    }
+  }
+  return value;
+}

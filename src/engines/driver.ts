@@ -1,0 +1,77 @@
+import type { NapLevel } from '../core/kinds.ts';
+
+/** Where requests for an awake engine go. One object per start or wake: a restarted engine is another backend. */
+export type Backend = {
+  /** `http://127.0.0.1:8001`, or the base URL of a remote one, without a trailing slash. */
+  readonly origin: string;
+  /** The name this engine knows its model by; what clients wrote is replaced by it. Undefined: the body is passed as it is. */
+  readonly servedName: string | undefined;
+  /** Set on each request in place of what the client sent, e.g. the engine's own `authorization`. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Aborted before the engine is stopped or put to sleep, and when its process is lost: connections to it are then useless. */
+  readonly gone: AbortSignal;
+};
+
+/** One command's terms. When the signal fires the driver must give up at once; its answer is no longer wanted. */
+export type Order = {
+  readonly epoch: number;
+  readonly signal: AbortSignal;
+};
+
+/** What a driver tells about the time its command took: the act itself, and the proof that it worked. */
+export type Done = {
+  /** Milliseconds of the act: process spawned to first answer; SIGTERM to exit. */
+  readonly actMs: number;
+  /** Milliseconds of the proof: readiness after the first answer; group empty, port free, memory back. */
+  readonly proofMs: number;
+};
+
+/**
+ * How one engine of one model is started, put away, woken and stopped. One instance per engine (replica).
+ * Methods reject with an Error whose message is one line a person understands; `DriverError` adds the last lines printed.
+ */
+export interface Driver {
+  /** Levels besides 5 that this engine can be put to. */
+  readonly naps: readonly NapLevel[];
+  /** The backend of the running process; defined from a successful start until its end. */
+  readonly backend: Backend | undefined;
+  readonly running: Running | undefined;
+  /** Rejects, too, when the process ends before it is ready; `exited` is then not told. */
+  start(order: Order): Promise<Done>;
+  sleep(level: NapLevel, order: Order): Promise<Done>;
+  wake(level: NapLevel, order: Order): Promise<Done>;
+  /**
+   * Ends the process, whatever state it is in, and proves it gone. Resolves at once when there is none.
+   * A second call joins the first; after one that failed it goes on where that one gave up.
+   */
+  stop(order: Order): Promise<Done>;
+  /** Whether the engine still does work although nothing is heard from it: a one-token request, or progress of its own. */
+  prove(signal: AbortSignal): Promise<boolean>;
+  /** The last lines the engine printed. */
+  tail(lines: number): readonly string[];
+}
+
+/** What runs, for people. */
+export type Running = {
+  readonly pid: number;
+  readonly port: number;
+  /** As a person would type it, secrets masked. */
+  readonly commandLine: string;
+};
+
+/** What a driver tells its owner without being asked. */
+export interface DriverEvents {
+  /** The process with this epoch of birth, once ready, ended without a stop of ours. */
+  exited(born: number, reason: string): void;
+  /** Something an operator should know that fails nothing: an own stop command that failed. */
+  warned(message: string): void;
+}
+
+export class DriverError extends Error {
+  override readonly name = 'DriverError';
+  readonly lastLines: readonly string[];
+  constructor(message: string, lastLines: readonly string[] = []) {
+    super(message);
+    this.lastLines = lastLines;
+  }
+}

@@ -1,0 +1,106 @@
+import type { ModelId } from '../core/kinds.ts';
+import type { LlamaServerModel } from '../config/schema.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { EngineHttp } from '../ports/engine-http.ts';
+import { valueOf } from './command-line.ts';
+import { DriverError } from './driver.ts';
+import type { LlamaBinaries } from './llama-binaries.ts';
+import { combine, faultsIn, type Nearest, type OwnFlag } from './llama-flags.ts';
+import type { KnownFlags } from './llama-help.ts';
+import { finishesBatches } from './llama-progress.ts';
+import { answersOk, bearer, revealed } from './served.ts';
+import { leastWork } from './sign-of-life.ts';
+import type { Family } from './supervised.ts';
+import { anyTrue } from './wait.ts';
+
+/** What it takes when nobody says how many requests it is to work on at a time: its own number of slots. */
+const SLOTS = 4;
+
+/** A stream that is quiet gets a comment this often; it is also how soon a departed client is noticed and a stop goes on. */
+const PING_SECS = 5;
+
+/**
+ * It gives each open connection a thread, and lets further connections wait until one is closed. So there is a thread
+ * for every request it is given, and some for our own questions and for an operator's.
+ */
+const SPARE_THREADS = 8;
+
+/** Flags by which the user names something on the network; without one the server is told to stay off it. */
+const FROM_NETWORK = ['--hf-repo', '--hf-file', '--model-url', '--docker-repo', '--spec-draft-hf', '--mmproj-url'];
+
+type LlamaMeans = {
+  readonly clock: Clock;
+  readonly http: EngineHttp;
+  readonly binaries: LlamaBinaries;
+  readonly nearest: Nearest;
+};
+
+/** llama-server of llama.cpp. It has no call that puts it to sleep, so its one level is its end. */
+export function llamaServer(model: ModelId, config: LlamaServerModel, means: LlamaMeans): Family {
+  const { llama_server_command: command, extra_args: extra } = config;
+  const servedName = aliasIn(extra) ?? config.served_model_name ?? model;
+  const key = config.api_key?.reveal();
+  const headers = bearer(valueOf(extra, ['--api-key'])?.split(',', 1)[0] ?? key);
+  return {
+    name: 'llama-server',
+    readinessPath: '/health',
+    isReady: answersOk,
+    servedName,
+    headers,
+    stopCommand: undefined,
+    async launch(port) {
+      const known = await means.binaries.flagsOf(command);
+      const faults = faultsIn(extra, known, means.nearest);
+      if (faults.length > 0)
+        throw new DriverError(
+          `models.${model}.extra_args does not fit ${await means.binaries.versionOf(command)}: ${faults.join('; ')}`,
+        );
+      const args = combine(ownFlags(config, servedName, port, known), extra, known);
+      const env = { ...(key === undefined ? {} : { LLAMA_API_KEY: key }), ...revealed(config.env) };
+      return { argv: [...command, ...args], env, cwd: undefined };
+    },
+    async prove({ origin, signal: wanted }) {
+      const over = new AbortController();
+      const signal = AbortSignal.any([wanted, over.signal]);
+      const question = { http: means.http, origin, servedName, headers, signal };
+      const work = leastWork(question).then((found) => found === 'done');
+      const alive = await anyTrue([work, finishesBatches(question, means.clock)]);
+      over.abort();
+      return alive;
+    },
+  };
+}
+
+/** With several slots each may use the whole context, as the server has it when it chooses their number itself. */
+function ownFlags(config: LlamaServerModel, alias: string, port: number, known: KnownFlags | undefined): OwnFlag[] {
+  const { llama_server_n_ctx: context, llama_server_n_gpu_layers: layers } = config;
+  const flags: OwnFlag[] = [
+    { name: '--host', value: '127.0.0.1' },
+    { name: '--port', value: String(port) },
+    { name: '--model', value: config.model_path },
+    { name: '--alias', value: alias },
+    { name: '--parallel', value: String(config.llama_server_parallel ?? SLOTS) },
+    { name: '--kv-unified', optional: true, unless: ['--kv-unified-per-slot'] },
+    { name: '--no-ui', optional: true },
+    { name: '--offline', optional: true, unless: FROM_NETWORK.flatMap((name) => known?.find(name)?.names ?? [name]) },
+    { name: '--metrics', optional: true },
+    { name: '--slots', optional: true },
+    { name: '--sse-ping-interval', value: String(PING_SECS), optional: true },
+    { name: '--threads-http', value: String(config.target_inflight + SPARE_THREADS), optional: true },
+    { name: '--log-colors', value: 'off', optional: true },
+  ];
+  if (context !== undefined) flags.push({ name: '--ctx-size', value: String(context) });
+  if (layers !== undefined) flags.push({ name: '--n-gpu-layers', value: layers < 0 ? ALL_LAYERS : String(layers) });
+  return flags;
+}
+
+/** More than any model has; every release reads it as all of them. */
+const ALL_LAYERS = '9999';
+
+/** The server goes by the first of its aliases in the order of the alphabet. */
+function aliasIn(extra: readonly string[]): string | undefined {
+  return valueOf(extra, ['--alias', '-a'])
+    ?.split(',')
+    .map((alias) => alias.trim())
+    .toSorted()[0];
+}

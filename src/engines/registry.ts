@@ -1,0 +1,95 @@
+import { engineId, unreachable, type ModelId, type NapLevel } from '../core/kinds.ts';
+import type { Backend, Config, ModelConfig, ProcessModel } from '../config/schema.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { EngineHttp } from '../ports/engine-http.ts';
+import type { Processes } from '../ports/process.ts';
+import type { Programs } from '../ports/programs.ts';
+import type { StubServers } from '../ports/stub-server.ts';
+import { command } from './command.ts';
+import type { Driver, DriverEvents } from './driver.ts';
+import { LlamaBinaries } from './llama-binaries.ts';
+import type { Nearest } from './llama-flags.ts';
+import { llamaServer } from './llama-server.ts';
+import { OpenaiRemoteDriver } from './openai-remote.ts';
+import { StubDriver } from './stub.ts';
+import { SupervisedDriver, type Family } from './supervised.ts';
+import { vllmServe } from './vllm-serve.ts';
+
+/** What the drivers need from the world. */
+type DriverPorts = {
+  readonly clock: Clock;
+  readonly processes: Processes;
+  readonly programs: Programs;
+  readonly http: EngineHttp;
+  readonly stubs: StubServers;
+  /** Finds the word that was probably meant. */
+  readonly nearest: Nearest;
+};
+
+type Traits = {
+  /** Whether it takes part of the stage's budget while it is awake. */
+  readonly needsRoom: boolean;
+  /** Levels besides 5. */
+  readonly naps: readonly NapLevel[];
+};
+
+/** What is true of every engine of a backend, before there is one. */
+export const TRAITS: Readonly<Record<Backend, Traits>> = {
+  vllm_serve: { needsRoom: true, naps: [] },
+  llama_server: { needsRoom: true, naps: [] },
+  command: { needsRoom: true, naps: [] },
+  openai_remote: { needsRoom: false, naps: [] },
+  stub: { needsRoom: true, naps: [1, 2] },
+};
+
+type EngineOf = {
+  readonly model: ModelId;
+  readonly replica: number;
+  readonly config: ModelConfig;
+};
+
+/** Makes the drivers of one catnap. What it learns of the programs they run is shared between them, and by nobody else. */
+export class DriverRegistry {
+  readonly #ports: DriverPorts;
+  readonly #limits: Pick<Config, 'stop_timeout_secs'>;
+  readonly #binaries: LlamaBinaries;
+
+  constructor(ports: DriverPorts, limits: Pick<Config, 'stop_timeout_secs'>) {
+    this.#ports = ports;
+    this.#limits = limits;
+    this.#binaries = new LlamaBinaries(ports.programs, ports.processes);
+  }
+
+  makeDriver({ model, replica, config }: EngineOf, events: DriverEvents): Driver {
+    const supervise = (family: Family, settings: ProcessModel): Driver =>
+      new SupervisedDriver({ engine: engineId(model, replica), model }, family, this.#rules(settings), {
+        ...this.#ports,
+        events,
+      });
+    switch (config.backend) {
+      case 'llama_server':
+        return supervise(llamaServer(model, config, { ...this.#ports, binaries: this.#binaries }), config);
+      case 'vllm_serve':
+        return supervise(vllmServe(model, config, this.#ports), config);
+      case 'command':
+        return supervise(command(model, config, this.#ports), config);
+      case 'openai_remote':
+        return new OpenaiRemoteDriver(model, config);
+      case 'stub':
+        return new StubDriver(model, config, { ...this.#ports, events });
+      default:
+        return unreachable(config);
+    }
+  }
+
+  #rules(config: ProcessModel): ConstructorParameters<typeof SupervisedDriver>[2] {
+    return {
+      port: config.port,
+      startupMs: config.startup_timeout_secs * 1_000,
+      stallMs: config.startup_stall_secs * 1_000,
+      probeMs: config.probe_timeout_secs * 1_000,
+      graceMs: config.stop_grace_secs * 1_000,
+      stopMs: this.#limits.stop_timeout_secs * 1_000,
+    };
+  }
+}

@@ -1,0 +1,20 @@
+import type { EngineAnswer } from '../ports/engine-http.ts';
+import { DriverError } from './driver.ts';
+
+/** Small things that the families of servers have in common. */
+
+export const answersOk = (answer: EngineAnswer): boolean => answer.kind === 'answered' && answer.status === 200;
+
+/** The key goes to the engine with every request, in place of whatever the client sent. */
+export const bearer = (key: string | undefined): Readonly<Record<string, string>> =>
+  key === undefined ? {} : { authorization: `Bearer ${key}` };
+
+type Hidden = { reveal(): string };
+
+/** An environment as the process gets it. */
+export const revealed = (env: Readonly<Record<string, Hidden>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(env).map(([name, value]) => [name, value.reveal()]));
+
+/** The program of a config key could not be found. */
+export const missing = (program: string, software: string, key: string): DriverError =>
+  new DriverError(`${program} was not found or may not be executed: install ${software}, or set ${key} to where it is`);

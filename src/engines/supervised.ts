@@ -1,0 +1,285 @@
+import { after, invariant, type EngineId, type Millis, type ModelId, type NapLevel } from '../core/kinds.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { EngineAnswer, EngineHttp } from '../ports/engine-http.ts';
+import type { Child, Exit, Processes } from '../ports/process.ts';
+import { shown, type Argv } from './command-line.ts';
+import {
+  DriverError,
+  type Backend,
+  type Done,
+  type Driver,
+  type DriverEvents,
+  type Order,
+  type Running,
+} from './driver.ts';
+import { Ending } from './ending.ts';
+import { crashInWords, inWords, SEARCHED, tellingLine } from './explain.ts';
+import { untilReady, type Readiness } from './readiness.ts';
+import { reasonOf, unlessAborted } from './wait.ts';
+
+/** How many of its last lines go with a failed start. */
+const SHOWN_LINES = 50;
+
+/** What is particular to one family of servers that run as a process of ours. */
+export interface Family {
+  /** How its people call it; begins its error messages. */
+  readonly name: string;
+  /** Gets GET requests until `isReady` likes the answer. */
+  readonly readinessPath: string;
+  isReady(answer: EngineAnswer): boolean;
+  /** The command line for this port. Rejects when it cannot work, with what to change. */
+  launch(port: number): Promise<Launch>;
+  /** Whether the engine works although nothing is heard from it. Bounded by the signal alone. */
+  prove(engine: Questioned): Promise<boolean>;
+  readonly servedName: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly stopCommand: ((pid: number, port: number) => Argv) | undefined;
+}
+
+type Launch = {
+  readonly argv: Argv;
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string | undefined;
+};
+
+/** A running engine that is asked for a sign of life. */
+export type Questioned = {
+  readonly origin: string;
+  /** How many bytes it has printed so far. */
+  printed(): number;
+  readonly signal: AbortSignal;
+};
+
+type SupervisedRules = {
+  /** The configured port; undefined: a free one. */
+  readonly port: number | undefined;
+  readonly startupMs: number;
+  /** A start that prints nothing for this long has failed; 0: never. */
+  readonly stallMs: number;
+  readonly probeMs: number;
+  readonly graceMs: number;
+  readonly stopMs: number;
+};
+
+type SupervisedMeans = {
+  readonly clock: Clock;
+  readonly processes: Processes;
+  readonly http: EngineHttp;
+  readonly events: DriverEvents;
+};
+
+export type Identity = { readonly engine: EngineId; readonly model: ModelId };
+
+/** One process from its spawn to its proven end. */
+type Life = {
+  readonly born: number;
+  readonly child: Child;
+  readonly port: number;
+  readonly commandLine: string;
+  readonly gone: AbortController;
+  readonly ending: Ending;
+  /** Set while requests can go to it: from its readiness to its end or the first stop, after which its exit is no news. */
+  backend: Backend | undefined;
+  /** The stop that is under way. */
+  stopping: Promise<Done> | undefined;
+};
+
+/** A driver for engines that are processes of ours and know no sleep but their end. */
+export class SupervisedDriver implements Driver {
+  readonly naps: readonly NapLevel[] = [];
+  readonly #identity: Identity;
+  readonly #family: Family;
+  readonly #rules: SupervisedRules;
+  readonly #means: SupervisedMeans;
+  #life: Life | undefined;
+  /** The spawn that is under way: a stop waits for it, since what it brings must be ended too. */
+  #spawning: Promise<Life> | undefined;
+  #starting: AbortController | undefined;
+  #lastChild: Child | undefined;
+
+  constructor(identity: Identity, family: Family, rules: SupervisedRules, means: SupervisedMeans) {
+    this.#identity = identity;
+    this.#family = family;
+    this.#rules = rules;
+    this.#means = means;
+  }
+
+  get backend(): Backend | undefined {
+    return this.#life?.backend;
+  }
+
+  get running(): Running | undefined {
+    const life = this.#life;
+    if (life === undefined || life.child.hasExited) return undefined;
+    return { pid: life.child.pid, port: life.port, commandLine: life.commandLine };
+  }
+
+  tail(lines: number): readonly string[] {
+    return this.#lastChild?.tail(lines) ?? [];
+  }
+
+  async start(order: Order): Promise<Done> {
+    invariant(this.#life === undefined && this.#starting === undefined, 'an engine is started while one runs');
+    const { clock } = this.#means;
+    const stopped = new AbortController();
+    const signal = AbortSignal.any([order.signal, stopped.signal]);
+    this.#starting = stopped;
+    const deadline = after(clock.now(), this.#rules.startupMs);
+    try {
+      const port = await unlessAborted(this.#choosePort(), signal);
+      const launch = await unlessAborted(this.#family.launch(port), signal);
+      if (signal.aborted) throw reasonOf(signal);
+      const spawnedAt = clock.now();
+      this.#spawning = this.#spawn(order.epoch, port, launch);
+      const life = await unlessAborted(this.#spawning, signal);
+      const readiness = await this.#untilReady(life, deadline, signal);
+      if (readiness.kind !== 'ready') throw await this.#failure(life, readiness, signal);
+      if (signal.aborted) throw reasonOf(signal);
+      life.backend = this.#backendOf(life);
+      return { actMs: readiness.firstAnswerAt - spawnedAt, proofMs: readiness.at - readiness.firstAnswerAt };
+    } finally {
+      this.#starting = undefined;
+    }
+  }
+
+  async sleep(level: NapLevel): Promise<Done> {
+    throw this.#noNap(level);
+  }
+
+  async wake(level: NapLevel): Promise<Done> {
+    throw this.#noNap(level);
+  }
+
+  async stop(order: Order): Promise<Done> {
+    this.#starting?.abort(new DriverError('stopped while starting'));
+    const spawned = await unlessAborted(this.#spawned(), order.signal);
+    if (spawned === undefined) return { actMs: 0, proofMs: 0 };
+    this.#lose(spawned, 'the engine is being stopped');
+    spawned.stopping ??= this.#end(spawned);
+    return unlessAborted(spawned.stopping, order.signal);
+  }
+
+  async prove(signal: AbortSignal): Promise<boolean> {
+    const life = this.#life;
+    if (life?.backend === undefined) return false;
+    const { child, backend } = life;
+    return this.#family.prove({ origin: backend.origin, printed: () => child.printed, signal });
+  }
+
+  async #choosePort(): Promise<number> {
+    const { processes } = this.#means;
+    const { port } = this.#rules;
+    if (port === undefined) return processes.freePort();
+    if (await processes.portIsFree(port)) return port;
+    throw new DriverError(
+      `port ${port} is in use by another program: end it, or change models.${this.#identity.model}.port`,
+    );
+  }
+
+  async #spawn(born: number, port: number, launch: Launch): Promise<Life> {
+    const { clock, processes, events } = this.#means;
+    const child = await processes.spawn({ ...this.#identity, ...launch, port });
+    const { graceMs, stopMs: boundMs } = this.#rules;
+    const command = this.#family.stopCommand?.(child.pid, port);
+    const ending = new Ending(
+      child,
+      port,
+      { graceMs, boundMs, command },
+      { clock, processes, warned: (message) => events.warned(message) },
+    );
+    const life: Life = {
+      born,
+      child,
+      port,
+      commandLine: shown(launch.argv),
+      gone: new AbortController(),
+      ending,
+      backend: undefined,
+      stopping: undefined,
+    };
+    this.#life = life;
+    this.#lastChild = child;
+    void child.exited.then((exit) => this.#exited(life, exit));
+    return life;
+  }
+
+  #untilReady(life: Life, deadline: Millis, signal: AbortSignal): Promise<Readiness> {
+    const { clock, http } = this.#means;
+    const { stallMs, probeMs } = this.#rules;
+    const url = originOf(life.port) + this.#family.readinessPath;
+    return untilReady(
+      life.child,
+      (limitMs, over) => http.call({ method: 'GET', url, limitMs, signal: over }),
+      (answer) => this.#family.isReady(answer),
+      { deadline, stallMs, probeMs },
+      clock,
+      signal,
+    );
+  }
+
+  #backendOf(life: Life): Backend {
+    const { servedName, headers } = this.#family;
+    return { origin: originOf(life.port), servedName, headers, gone: life.gone.signal };
+  }
+
+  async #failure(
+    { child }: Life,
+    readiness: Exclude<Readiness, { kind: 'ready' }>,
+    signal: AbortSignal,
+  ): Promise<Error> {
+    if (readiness.kind === 'aborted') return reasonOf(signal);
+    const why =
+      readiness.kind === 'exited'
+        ? inWords(await child.exited, child.tail(SEARCHED.start))
+        : this.#whyLate(child, readiness);
+    return new DriverError(`${this.#family.name} ${why}`, child.tail(SHOWN_LINES));
+  }
+
+  #whyLate(child: Child, readiness: Extract<Readiness, { kind: 'too-late' | 'stalled' }>): string {
+    const said = tellingLine(child.tail(1));
+    const heard = `${readiness.last}${said === undefined ? ', and it printed nothing' : `; its last line: ${said}`}`;
+    return readiness.kind === 'stalled'
+      ? `stalled while starting: it printed nothing for ${this.#rules.stallMs / 1000} s (startup_stall_secs); ${heard}`
+      : `was not ready within ${this.#rules.startupMs / 1000} s (startup_timeout_secs); ${heard}`;
+  }
+
+  /** The process that exists or is about to; undefined when there is none. */
+  async #spawned(): Promise<Life | undefined> {
+    try {
+      await this.#spawning;
+    } catch {
+      // The start that asked for it has told why.
+    }
+    return this.#life;
+  }
+
+  async #end(life: Life): Promise<Done> {
+    try {
+      const done = await life.ending.run();
+      this.#life = undefined;
+      this.#spawning = undefined;
+      return done;
+    } finally {
+      life.stopping = undefined;
+    }
+  }
+
+  #exited(life: Life, exit: Exit): void {
+    const wasReady = life.backend !== undefined;
+    this.#lose(life, 'the engine has ended');
+    if (!wasReady) return;
+    this.#means.events.exited(life.born, `${this.#family.name} ${crashInWords(exit, life.child.tail(SEARCHED.crash))}`);
+  }
+
+  /** Connections to the engine are closed first: some engines do not end while one is open. */
+  #lose(life: Life, why: string): void {
+    life.backend = undefined;
+    life.gone.abort(new DriverError(why));
+  }
+
+  #noNap(level: NapLevel): DriverError {
+    return new DriverError(`${this.#family.name} cannot be put to sleep at level ${level}`);
+  }
+}
+
+const originOf = (port: number): string => `http://127.0.0.1:${port}`;
