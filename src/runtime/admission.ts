@@ -1,0 +1,54 @@
+import type { CutCode, RefusalCode } from '../core/errors.ts';
+import type { EngineId, ModelId, TicketId } from '../core/kinds.ts';
+import type { Outcome } from '../core/outcome.ts';
+import type { Backend } from '../engines/driver.ts';
+
+/**
+ * How a request gets an engine. The hand-over contract:
+ * until `acquire` settles, the stage finalises the ticket (grant, refusal, or withdrawal when `signal` fires);
+ * once it has resolved, the caller owns the lease and settles it exactly once, in `finally`.
+ */
+export interface Admission {
+  /** Rejects with `Refused`, or with the signal's reason when the client left first (the ticket is then withdrawn). */
+  acquire(model: ModelId, terms: { readonly signal: AbortSignal }): Promise<Lease>;
+  /** A look at a model that is awake now. It waits for nothing, holds nobody up and is not counted. Undefined: it is not awake. */
+  glance(model: ModelId): Lease | undefined;
+}
+
+export interface Lease {
+  readonly ticket: TicketId;
+  readonly model: ModelId;
+  readonly engine: EngineId;
+  readonly backend: Backend;
+  /** How long the request waited in all, and the part of it in which its own model was starting or waking. */
+  readonly queuedMs: number;
+  readonly swapMs: number;
+  /** Fires when the lease is ended from our side; its reason is a `Cut`. */
+  readonly cut: AbortSignal;
+  /** Bytes that mean work came from the engine. Keep-alive comments do not count. Cheap enough for every chunk. */
+  heard(): void;
+  settle(outcome: Outcome): void;
+}
+
+/** The stage's no, before there was a lease. */
+export class Refused extends Error {
+  override readonly name = 'Refused';
+  readonly code: RefusalCode;
+  /** When trying again makes sense, from now. */
+  readonly retryAfterMs: number | undefined;
+  constructor(code: RefusalCode, message: string, retryAfterMs: number | undefined) {
+    super(message);
+    this.code = code;
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+/** Why a lease was ended from our side. */
+export class Cut extends Error {
+  override readonly name = 'Cut';
+  readonly code: CutCode;
+  constructor(code: CutCode, message: string) {
+    super(message);
+    this.code = code;
+  }
+}

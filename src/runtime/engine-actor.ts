@@ -1,0 +1,149 @@
+import PQueue from 'p-queue';
+import { engineDueAt, newEngine, stepEngine } from '../core/engine.ts';
+import type { Engine, EngineCommand, EngineEvent, EngineGoal, EnginePhase, EngineRules } from '../core/engine.ts';
+import { unreachable, type EngineId, type ModelId } from '../core/kinds.ts';
+import type { Took } from '../core/swap.ts';
+import { DriverError, type Driver, type DriverEvents, type Order } from '../engines/driver.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Reporter } from '../ports/reporter.ts';
+import { Alarm } from './alarm.ts';
+import { Mailbox } from './mailbox.ts';
+
+const LAST_LINES = 20;
+
+export type EngineActorOptions = {
+  readonly id: EngineId;
+  readonly model: ModelId;
+  readonly rules: EngineRules;
+  readonly clock: Clock;
+  readonly reporter: Reporter;
+  readonly makeDriver: (events: DriverEvents) => Driver;
+  /** Told after every change of phase, with what the command took if one led to it. */
+  readonly moved: (phase: EnginePhase, took: Took | undefined) => void;
+};
+
+type Message = { readonly event: EngineEvent; readonly took?: Took };
+
+/**
+ * Owns one `Engine`: the only one that steps it. Runs its commands one after another through a driver and drops late answers by epoch.
+ * A command whose epoch has passed is aborted, and the next one does not wait for it beyond that.
+ */
+export class EngineActor {
+  readonly id: EngineId;
+  readonly model: ModelId;
+  readonly driver: Driver;
+  readonly #options: EngineActorOptions;
+  readonly #commands = new PQueue({ concurrency: 1 });
+  readonly #mailbox = new Mailbox<Message>((message) => this.#step(message));
+  readonly #alarm: Alarm;
+  #engine: Engine = newEngine;
+  #current: AbortController | undefined;
+
+  constructor(options: EngineActorOptions) {
+    this.#options = options;
+    this.id = options.id;
+    this.model = options.model;
+    this.#alarm = new Alarm(options.clock, () => this.#mailbox.post({ event: { kind: 'time-passed' } }));
+    this.driver = options.makeDriver({
+      exited: (born, reason) => this.#mailbox.post({ event: { kind: 'process-exited', born, reason } }),
+      warned: (message) => this.#report({ kind: 'warned', message: `${options.id}: ${message}` }),
+    });
+  }
+
+  get engine(): Engine {
+    return this.#engine;
+  }
+
+  setGoal(goal: EngineGoal): void {
+    this.#mailbox.post({ event: { kind: 'goal-set', goal } });
+  }
+
+  /** The watchdog's verdict; it counts only for the process it was found on. */
+  unresponsive(born: number, reason: string): void {
+    this.#mailbox.post({ event: { kind: 'unresponsive', born, reason } });
+  }
+
+  #step({ event, took }: Message): void {
+    const { clock, rules, moved } = this.#options;
+    const before = this.#engine;
+    const { engine, effects } = stepEngine(before, event, clock.now(), rules);
+    this.#engine = engine;
+    this.#alarm.set(engineDueAt(engine));
+    if (engine.epoch !== before.epoch) this.#current?.abort(new Error('superseded'));
+    for (const { epoch, command } of effects) this.#run(epoch, command);
+    if (engine.phase === before.phase) return;
+    this.#tell(before.phase, engine.phase);
+    moved(engine.phase, took);
+  }
+
+  #run(epoch: number, command: EngineCommand): void {
+    const controller = new AbortController();
+    this.#current = controller;
+    const order = { epoch, signal: controller.signal };
+    void this.#commands.add(async () => {
+      const event = await this.#answer(command, order);
+      this.#mailbox.post(event);
+    });
+  }
+
+  /** Never rejects, and never outlives the order's signal: a driver that does not listen must not hold up the stop that follows. */
+  async #answer(command: EngineCommand, order: Order): Promise<Message> {
+    const { epoch, signal } = order;
+    try {
+      if (signal.aborted) throw signal.reason;
+      const took = await Promise.race([this.#perform(command, order), aborted(signal)]);
+      return { event: { kind: 'command-done', epoch }, took };
+    } catch (error) {
+      return {
+        event: { kind: 'command-failed', epoch, reason: error instanceof Error ? error.message : String(error) },
+      };
+    }
+  }
+
+  async #perform(command: EngineCommand, order: Order): Promise<Took> {
+    switch (command.kind) {
+      case 'start': {
+        const took = await this.driver.start(order);
+        const { running } = this.driver;
+        if (running !== undefined)
+          this.#report({ kind: 'engine-started', engine: this.id, model: this.model, ...running });
+        return took;
+      }
+      case 'sleep':
+        return this.driver.sleep(command.level, order);
+      case 'wake':
+        return this.driver.wake(command.level, order);
+      case 'stop':
+        return this.driver.stop(order);
+      default:
+        return unreachable(command);
+    }
+  }
+
+  #tell(from: EnginePhase, to: EnginePhase): void {
+    const { id: engine, model } = this;
+    this.#report({ kind: 'engine-moved', engine, model, from: from.kind, to: to.kind });
+    if (to.kind === 'reaping' && from.kind !== 'stuck') {
+      const { failure, retryAt } = to.failed;
+      const retryInMs = Math.max(0, retryAt - this.#options.clock.now());
+      const lastLines = this.driver.tail(LAST_LINES);
+      this.#report({ kind: 'engine-failed', engine, model, failure, retryInMs, lastLines });
+    }
+    if (to.kind === 'stuck') this.#report({ kind: 'engine-stuck', engine, model, reason: to.reason });
+  }
+
+  #report(fact: Parameters<Reporter['report']>[0]): void {
+    this.#options.reporter.report(fact);
+  }
+}
+
+/** Rejects when the signal fires; its listener goes with the signal. */
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener(
+      'abort',
+      () => reject(signal.reason instanceof Error ? signal.reason : new DriverError('superseded')),
+      { once: true },
+    );
+  });
+}

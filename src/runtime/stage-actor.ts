@@ -1,0 +1,229 @@
+import { ERRORS } from '../core/errors.ts';
+import type { EnginePhase } from '../core/engine.ts';
+import {
+  invariant,
+  ticketId,
+  unreachable,
+  type EngineId,
+  type ModelId,
+  type SleepLevel,
+  type TicketId,
+} from '../core/kinds.ts';
+import { Stage, type StageEffect, type StageEvent, type StageOptions } from '../core/stage.ts';
+import type { Took } from '../core/swap.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Reporter } from '../ports/reporter.ts';
+import { Cut, Refused, type Admission, type Lease } from './admission.ts';
+import { Alarm } from './alarm.ts';
+import type { EngineActor } from './engine-actor.ts';
+import { Estimates } from './estimates.ts';
+import { Glance } from './glance.ts';
+import { OpenLease } from './lease.ts';
+import { Mailbox } from './mailbox.ts';
+
+/** How soon to come back when nothing is known about the model yet. */
+const UNKNOWN_START_MS = 5_000;
+
+type Grant = Extract<StageEffect, { readonly kind: 'grant' }>;
+
+/** Somebody who waits for an answer of the stage: a request for its lease, an operator for an order. */
+type Pending = {
+  readonly granted: (grant: Grant | undefined) => void;
+  readonly refused: (error: Refused) => void;
+};
+
+export type StageActorOptions = StageOptions & { readonly clock: Clock; readonly reporter: Reporter };
+
+/**
+ * Owns one `Stage`: the only one that sends it events. Carries out its effects: goals to engine actors, grants and refusals to those who wait.
+ * Everything happens in the turn of the event that caused it, so a request is never forwarded to a model that is not awake.
+ */
+export class StageActor implements Admission {
+  readonly #clock: Clock;
+  readonly #reporter: Reporter;
+  readonly #stage: Stage;
+  readonly #engines = new Map<EngineId, EngineActor>();
+  readonly #mailbox = new Mailbox<StageEvent>((event) => this.#handle(event));
+  readonly #alarm: Alarm;
+  readonly #pending = new Map<TicketId, Pending>();
+  readonly #leases = new Map<TicketId, OpenLease>();
+  readonly #estimates = new Estimates();
+  readonly #closed = Promise.withResolvers<void>();
+  #tickets = 0;
+
+  constructor(options: StageActorOptions) {
+    this.#clock = options.clock;
+    this.#reporter = options.reporter;
+    this.#stage = new Stage(options);
+    this.#alarm = new Alarm(options.clock, () => this.#mailbox.post({ kind: 'time-passed' }));
+  }
+
+  /** For showing, and for the watchdog: nobody decides by what they read here. */
+  get stage(): Stage {
+    return this.#stage;
+  }
+
+  get estimates(): Estimates {
+    return this.#estimates;
+  }
+
+  get leases(): ReadonlyMap<TicketId, OpenLease> {
+    return this.#leases;
+  }
+
+  get engines(): ReadonlyMap<EngineId, EngineActor> {
+    return this.#engines;
+  }
+
+  /** Engines are made after the stage, since they tell it of their moves. */
+  adopt(engine: EngineActor): void {
+    this.#engines.set(engine.id, engine);
+  }
+
+  engineMoved(engine: EngineId, model: ModelId, phase: EnginePhase, took: Took | undefined): void {
+    if (phase.kind === 'awake' && took !== undefined) this.#estimates.learn(model, took.actMs + took.proofMs);
+    this.#mailbox.post({ kind: 'engine-moved', engine, model, phase, took });
+  }
+
+  acquire(model: ModelId, { signal }: { readonly signal: AbortSignal }): Promise<Lease> {
+    const ticket = this.#nextTicket();
+    const { promise, resolve, reject } = Promise.withResolvers<Lease>();
+    const leave = (): void => {
+      this.#pending.delete(ticket);
+      this.#mailbox.post({ kind: 'ticket-abandoned', ticket, model });
+      reject(signal.reason);
+    };
+    const stopListening = (): void => signal.removeEventListener('abort', leave);
+    if (signal.aborted) return Promise.reject(signal.reason);
+    signal.addEventListener('abort', leave, { once: true });
+    this.#pending.set(ticket, {
+      granted: (grant) => {
+        stopListening();
+        if (grant !== undefined) resolve(this.#open(grant));
+      },
+      refused: (error) => {
+        stopListening();
+        reject(error);
+      },
+    });
+    this.#reporter.report({ kind: 'request-arrived', model });
+    this.#mailbox.post({ kind: 'ticket-arrived', ticket, model });
+    return promise;
+  }
+
+  glance(model: ModelId): Lease | undefined {
+    for (const [engine, phase] of this.#stage.members.get(model)?.phases ?? []) {
+      const backend = phase.kind === 'awake' ? this.#engines.get(engine)?.driver.backend : undefined;
+      if (backend !== undefined && !backend.gone.aborted) {
+        return new Glance({ ticket: this.#nextTicket(), model, engine, backend });
+      }
+    }
+    return undefined;
+  }
+
+  /** Resolves when the model is awake; rejects with `Refused` as a request would be. The caller's leaving does not take the order back. */
+  load(model: ModelId): Promise<void> {
+    return this.#order((order) => ({ kind: 'load-asked', order, model }));
+  }
+
+  /** Resolves when the model is put away. */
+  unload(model: ModelId, level: SleepLevel): Promise<void> {
+    return this.#order((order) => ({ kind: 'unload-asked', order, model, level }));
+  }
+
+  /** Lets who is here finish within the time given, then puts every engine off. Asked again, it can only become more urgent. */
+  shutDown(withinMs: number): Promise<void> {
+    this.#mailbox.post({ kind: 'shutdown-asked', withinMs });
+    return this.#closed.promise;
+  }
+
+  /** When it makes sense to try again, from what is known of this model. */
+  retryAfterMs(model: ModelId): number {
+    return this.#estimates.startMs(model) ?? UNKNOWN_START_MS;
+  }
+
+  #order(event: (order: TicketId) => StageEvent): Promise<void> {
+    const order = this.#nextTicket();
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.#pending.set(order, { granted: () => resolve(), refused: reject });
+    this.#mailbox.post(event(order));
+    return promise;
+  }
+
+  #handle(event: StageEvent): void {
+    const effects = this.#stage.handle(event, this.#clock.now());
+    for (const effect of effects) this.#carryOut(effect);
+    this.#alarm.set(this.#stage.dueAt);
+  }
+
+  #carryOut(effect: StageEffect): void {
+    switch (effect.kind) {
+      case 'set-goal':
+        this.#engines.get(effect.engine)?.setGoal(effect.goal);
+        return;
+      case 'grant':
+        this.#grant(effect);
+        return;
+      case 'order-done':
+        this.#take(effect.order)?.granted(undefined);
+        return;
+      case 'reject': {
+        const { code, reason, retryAt, model } = effect;
+        const retryAfterMs =
+          retryAt === undefined ? this.retryAfterMs(model) : Math.max(0, retryAt - this.#clock.now());
+        this.#take(effect.ticket)?.refused(new Refused(code, reason, ERRORS[code].retry ? retryAfterMs : undefined));
+        return;
+      }
+      case 'cut':
+        for (const ticket of effect.tickets) this.#leases.get(ticket)?.end(new Cut(effect.code, effect.reason));
+        return;
+      case 'tell':
+        this.#reporter.report(effect.fact);
+        return;
+      case 'closed':
+        this.#closed.resolve();
+        return;
+      default:
+        unreachable(effect);
+    }
+  }
+
+  #grant(grant: Grant): void {
+    const { ticket, model } = grant;
+    const pending = this.#take(ticket);
+    // Its client left in the same turn: the grant does not count, and the place is given back at once.
+    if (pending === undefined) this.#mailbox.post({ kind: 'lease-settled', ticket, model });
+    else pending.granted(grant);
+  }
+
+  #open({ ticket, model, engine, waitedMs, enteringMs }: Grant): Lease {
+    const backend = this.#engines.get(engine)?.driver.backend;
+    invariant(backend !== undefined, `${engine} is awake and has no backend`);
+    const lease = new OpenLease({
+      ticket,
+      model,
+      engine,
+      backend,
+      queuedMs: waitedMs,
+      swapMs: enteringMs,
+      clock: this.#clock,
+      settled: () => {
+        this.#leases.delete(ticket);
+        this.#mailbox.post({ kind: 'lease-settled', ticket, model });
+      },
+    });
+    this.#leases.set(ticket, lease);
+    this.#reporter.report({ kind: 'request-granted', model, waitedMs });
+    return lease;
+  }
+
+  #take(ticket: TicketId): Pending | undefined {
+    const pending = this.#pending.get(ticket);
+    this.#pending.delete(ticket);
+    return pending;
+  }
+
+  #nextTicket(): TicketId {
+    return ticketId(++this.#tickets);
+  }
+}

@@ -1,0 +1,111 @@
+import type { EngineRules } from '../core/engine.ts';
+import type { EngineId, ModelId, SleepLevel } from '../core/kinds.ts';
+import type { Member } from '../core/member.ts';
+import type { StageOptions } from '../core/stage.ts';
+import type { Driver, DriverEvents } from '../engines/driver.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Reporter } from '../ports/reporter.ts';
+import type { Admission, Lease } from './admission.ts';
+import { EngineActor } from './engine-actor.ts';
+import { StageActor } from './stage-actor.ts';
+import type { EngineView, ModelView, StageReader, StageView } from './view.ts';
+import { Watchdog, type Watched } from './watchdog.ts';
+
+export type EngineSpec = {
+  readonly id: EngineId;
+  readonly model: ModelId;
+  readonly rules: EngineRules;
+  /** How long it may hold leases in silence before it must prove itself, and how long that may take. */
+  readonly stallMs: number;
+  readonly proofMs: number;
+  readonly makeDriver: (events: DriverEvents) => Driver;
+};
+
+export type SupervisorOptions = {
+  readonly stage: StageOptions;
+  readonly engines: readonly EngineSpec[];
+  readonly clock: Clock;
+  readonly reporter: Reporter;
+};
+
+/** Makes the actors of one stage and its engines, ties them together, and closes them. */
+export class Supervisor implements Admission, StageReader {
+  readonly #clock: Clock;
+  readonly #stage: StageActor;
+  readonly #watchdog: Watchdog;
+
+  constructor({ stage, engines, clock, reporter }: SupervisorOptions) {
+    this.#clock = clock;
+    this.#stage = new StageActor({ ...stage, clock, reporter });
+    const watched: Watched[] = [];
+    for (const { id, model, rules, stallMs, proofMs, makeDriver } of engines) {
+      const moved: ConstructorParameters<typeof EngineActor>[0]['moved'] = (phase, took) =>
+        this.#stage.engineMoved(id, model, phase, took);
+      const actor = new EngineActor({ id, model, rules, clock, reporter, makeDriver, moved });
+      this.#stage.adopt(actor);
+      watched.push({ actor, stallMs, proofMs });
+    }
+    this.#watchdog = new Watchdog({ clock, watched, leases: () => this.#stage.leases.values() });
+  }
+
+  async acquire(model: ModelId, terms: { readonly signal: AbortSignal }): Promise<Lease> {
+    const lease = await this.#stage.acquire(model, terms);
+    this.#watchdog.wake();
+    return lease;
+  }
+
+  glance(model: ModelId): Lease | undefined {
+    return this.#stage.glance(model);
+  }
+
+  load(model: ModelId): Promise<void> {
+    return this.#stage.load(model);
+  }
+
+  unload(model: ModelId, level: SleepLevel): Promise<void> {
+    return this.#stage.unload(model, level);
+  }
+
+  retryAfterMs(model: ModelId): number {
+    return this.#stage.retryAfterMs(model);
+  }
+
+  /** Resolves once every engine is proven gone. Asked again with less time, it hurries. */
+  async shutDown(withinMs: number): Promise<void> {
+    await this.#stage.shutDown(withinMs);
+    this.#watchdog.stop();
+  }
+
+  view(): StageView {
+    const now = this.#clock.now();
+    const { stage } = this.#stage;
+    const models = [...stage.members.values()].map((member) => this.#viewOf(member));
+    const swap = [...stage.members.values()].find((member) => member.swap !== undefined)?.swap;
+    return {
+      now,
+      accepting: stage.accepting,
+      models,
+      swap: swap && { id: swap.id, to: swap.to, from: swap.from, sinceMs: now - swap.startedAt },
+    };
+  }
+
+  #viewOf({ model, part, lane, leases, sleepLevel, phases }: Member): ModelView {
+    return {
+      model,
+      part: part.kind,
+      waiting: lane.length,
+      oldestWaitMs: lane.first && this.#clock.now() - lane.first.since,
+      inFlight: leases.size,
+      sleepLevel,
+      engines: [...phases.keys()].map((engine) => this.#viewOfEngine(engine)).filter((view) => view !== undefined),
+      startEstimateMs: this.#stage.estimates.startMs(model),
+    };
+  }
+
+  #viewOfEngine(id: EngineId): EngineView | undefined {
+    const actor = this.#stage.engines.get(id);
+    if (actor === undefined) return undefined;
+    const { engine, driver } = actor;
+    return { engine: id, phase: engine.phase, goal: engine.goal, pid: driver.running?.pid, port: driver.running?.port };
+  }
+}

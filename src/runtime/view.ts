@@ -1,0 +1,37 @@
+import type { EngineGoal, EnginePhase } from '../core/engine.ts';
+import type { EngineId, Millis, ModelId, SleepLevel } from '../core/kinds.ts';
+
+/** What every face shows: one reading of the whole state, taken between two events. Nobody decides by it. */
+export type StageView = {
+  readonly now: Millis;
+  readonly accepting: boolean;
+  readonly models: readonly ModelView[];
+  readonly swap:
+    | { readonly id: number; readonly to: ModelId; readonly from: readonly ModelId[]; readonly sinceMs: number }
+    | undefined;
+};
+
+export type ModelView = {
+  readonly model: ModelId;
+  /** Its part on the stage: out, summoned, entering, on, draining, leaving. */
+  readonly part: string;
+  readonly waiting: number;
+  readonly oldestWaitMs: number | undefined;
+  readonly inFlight: number;
+  readonly sleepLevel: SleepLevel;
+  readonly engines: readonly EngineView[];
+  /** What starting or waking this model is expected to take, from what was seen. */
+  readonly startEstimateMs: number | undefined;
+};
+
+export type EngineView = {
+  readonly engine: EngineId;
+  readonly phase: EnginePhase;
+  readonly goal: EngineGoal;
+  readonly pid: number | undefined;
+  readonly port: number | undefined;
+};
+
+export interface StageReader {
+  view(): StageView;
+}

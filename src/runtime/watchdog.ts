@@ -1,0 +1,99 @@
+import { soonest, after, FOREVER, type EngineId, type Millis } from '../core/kinds.ts';
+import type { Clock } from '../ports/clock.ts';
+import { Alarm } from './alarm.ts';
+import type { EngineActor } from './engine-actor.ts';
+import type { OpenLease } from './lease.ts';
+
+export type Watched = {
+  readonly actor: EngineActor;
+  /** How long an engine may hold leases and send nothing before it must prove itself. Infinite: it is not watched. */
+  readonly stallMs: number;
+  /** How long the proof may take. */
+  readonly proofMs: number;
+};
+
+export type WatchdogOptions = {
+  readonly clock: Clock;
+  readonly watched: readonly Watched[];
+  readonly leases: () => Iterable<OpenLease>;
+};
+
+/**
+ * Finds engines that hold leases and do nothing. A health endpoint answers long after the engine behind it has hung, so it is not asked:
+ * the engine must do a token's worth of work, or show progress of its own. One that cannot is restarted.
+ */
+export class Watchdog {
+  readonly #options: WatchdogOptions;
+  readonly #byEngine: ReadonlyMap<EngineId, Watched>;
+  readonly #alarm: Alarm;
+  /** When each engine last proved that it works. */
+  readonly #proved = new Map<EngineId, Millis>();
+  readonly #proving = new Set<EngineId>();
+  readonly #soonestStall: number;
+  #stopped = false;
+
+  constructor(options: WatchdogOptions) {
+    this.#options = options;
+    this.#soonestStall = Math.min(...options.watched.map(({ stallMs }) => stallMs));
+    this.#byEngine = new Map(options.watched.map((watched) => [watched.actor.id, watched]));
+    this.#alarm = new Alarm(options.clock, () => this.#look());
+  }
+
+  /** Called whenever a lease was granted, so it is cheap: the alarm is only moved when it would ring too late for the new one. */
+  wake(): void {
+    if (this.#stopped) return;
+    const due = after(this.#options.clock.now(), this.#soonestStall);
+    if (due < (this.#alarm.at ?? FOREVER)) this.#alarm.set(due);
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#alarm.set(undefined);
+  }
+
+  #look(): void {
+    const now = this.#options.clock.now();
+    let next: Millis | undefined;
+    for (const [engine, heard] of this.#lastHeard()) {
+      const watched = this.#byEngine.get(engine);
+      if (watched === undefined || this.#proving.has(engine)) continue;
+      const due = after(heard, watched.stallMs);
+      if (due > now) next = soonest(next, due);
+      else void this.#prove(watched);
+    }
+    this.#alarm.set(next);
+  }
+
+  /** The latest sign of life of each engine that holds leases. */
+  #lastHeard(): ReadonlyMap<EngineId, Millis> {
+    const latest = new Map<EngineId, Millis>();
+    for (const { engine, lastHeard } of this.#options.leases()) {
+      const known = latest.get(engine) ?? this.#proved.get(engine);
+      latest.set(engine, known === undefined || lastHeard > known ? lastHeard : known);
+    }
+    return latest;
+  }
+
+  async #prove({ actor, stallMs, proofMs }: Watched): Promise<void> {
+    const { clock } = this.#options;
+    const { born } = actor.engine;
+    const limit = new AbortController();
+    const cancel = clock.at(after(clock.now(), proofMs), () => limit.abort(new Error('no proof in time')));
+    this.#proving.add(actor.id);
+    const alive = await Promise.race([actor.driver.prove(limit.signal).catch(() => false), whenAborted(limit.signal)]);
+    cancel();
+    this.#proving.delete(actor.id);
+    if (this.#stopped) return;
+    if (alive) this.#proved.set(actor.id, clock.now());
+    else
+      actor.unresponsive(
+        born,
+        `it sent nothing for ${stallMs / 1000} s and could not do a token's worth of work in ${proofMs / 1000} s`,
+      );
+    this.#look();
+  }
+}
+
+function whenAborted(signal: AbortSignal): Promise<false> {
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(false), { once: true }));
+}
