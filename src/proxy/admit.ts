@@ -1,0 +1,84 @@
+import { after, type ModelId } from '../core/kinds.ts';
+import type { Outcome } from '../core/outcome.ts';
+import type { Cancel } from '../ports/clock.ts';
+import { Refused, type Lease } from '../runtime/admission.ts';
+import { wholeSeconds, type Refusal } from './envelope.ts';
+import type { Gate } from './gate.ts';
+
+export type Admitted =
+  | { readonly kind: 'granted'; readonly lease: Lease }
+  | { readonly kind: 'refused'; readonly refusal: Refusal; readonly outcome: Outcome }
+  | { readonly kind: 'left' };
+
+export type Wait = {
+  /** Aborted when the client has left. */
+  readonly signal: AbortSignal;
+  /** How long the client would wait in silence, where it says so. */
+  readonly withinMs?: number | undefined;
+};
+
+/** Waits for a lease. Until it has one the request owes nothing; once it has, the caller must settle it. */
+export async function admit(gate: Gate, model: ModelId, { signal, withinMs }: Wait): Promise<Admitted> {
+  const limit = withinMs === undefined ? undefined : new Limit(gate, signal, withinMs);
+  try {
+    return { kind: 'granted', lease: await gate.admission.acquire(model, { signal: limit?.signal ?? signal }) };
+  } catch (error) {
+    if (error === TOO_LONG) return { kind: 'refused', refusal: tooLong(gate, model), outcome: 'expired' };
+    if (error instanceof Refused) return { kind: 'refused', refusal: refusalOf(error), outcome: outcomeOf(error) };
+    if (signal.aborted && error === signal.reason) return { kind: 'left' };
+    throw error;
+  } finally {
+    limit?.done();
+  }
+}
+
+const TOO_LONG = new Error('the client would wait no longer');
+
+/** A wait that is over when the client leaves, or just before it would. */
+class Limit {
+  readonly #controller = new AbortController();
+  readonly #client: AbortSignal;
+  readonly #cancel: Cancel;
+
+  constructor({ clock }: Gate, client: AbortSignal, withinMs: number) {
+    this.#client = client;
+    this.#cancel = clock.at(after(clock.now(), withinMs), () => this.#controller.abort(TOO_LONG));
+    client.addEventListener('abort', this.#left, { once: true });
+    if (client.aborted) this.#left();
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  done(): void {
+    this.#cancel();
+    this.#client.removeEventListener('abort', this.#left);
+  }
+
+  readonly #left = (): void => this.#controller.abort(this.#client.reason);
+}
+
+function tooLong(gate: Gate, model: ModelId): Refusal {
+  const message = `${model} did not get a turn in the time the client allows: ${gate.progress(model)}.`;
+  return { code: 'wait_timeout', message, retryAfterMs: gate.retryAfterMs(model) };
+}
+
+function refusalOf({ code, message, retryAfterMs }: Refused): Refusal {
+  const advice = retryAfterMs === undefined ? '' : ` Try again in ${wholeSeconds(retryAfterMs)} s.`;
+  return { code, message: `${message}.${advice}`, retryAfterMs };
+}
+
+function outcomeOf({ code }: Refused): Outcome {
+  switch (code) {
+    case 'wait_timeout':
+      return 'expired';
+    case 'engine_failed':
+      return 'failed';
+    case 'lane_full':
+    case 'model_unloading':
+    case 'shutting_down':
+    case 'model_disabled':
+      return 'rejected';
+  }
+}

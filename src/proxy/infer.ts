@@ -1,0 +1,177 @@
+import { ERRORS } from '../core/errors.ts';
+import type { Outcome } from '../core/outcome.ts';
+import type { Lease } from '../runtime/admission.ts';
+import { admit } from './admit.ts';
+import { Answer } from './answer.ts';
+import { ask, questionFor, type Asked, type Call } from './ask.ts';
+import { OUR_BUG, renderRefusal, type Refusal } from './envelope.ts';
+import { forward, type Ending } from './forward.ts';
+import type { Gate } from './gate.ts';
+import { serverTiming } from './headers.ts';
+import type { Pools } from './pools.ts';
+import { CLIENT_LEFT, newTally, pathOf, report, type End } from './record.ts';
+import { refuse } from './refuse.ts';
+import { routeUpstream } from './route-upstream.ts';
+import { routeRequest, type Route } from './route.ts';
+import { silenceOf } from './silence.ts';
+import { WaitComments } from './wait-comments.ts';
+
+/** One inference request from its head to its record: route, read, admit, forward, settle. Never rejects. */
+export function infer(gate: Gate, pools: Pools, call: Call): Promise<void> {
+  return new Inference(gate, pools, call).live();
+}
+
+/** Keeps the method, and nobody remembers it. */
+const MOVED = 307;
+
+/** A client that is told nothing while it waits is answered before it gives up. */
+type Wait = { readonly withinMs?: number | undefined; readonly comments?: WaitComments };
+
+class Inference {
+  readonly #gate: Gate;
+  readonly #pools: Pools;
+  readonly #call: Call;
+  readonly #route: Route;
+  readonly #tally = newTally();
+  readonly #answer: Answer;
+
+  constructor(gate: Gate, pools: Pools, call: Call) {
+    const { method = '', url = '', headers } = call.req;
+    this.#gate = gate;
+    this.#pools = pools;
+    this.#call = call;
+    const head = { method, url, headers };
+    const { assets } = gate;
+    this.#route =
+      routeUpstream(head, { assets, isModel: (name) => gate.find(name) !== undefined }) ?? routeRequest(head);
+    const { clock, limits } = gate;
+    const { dialect } = this.#route;
+    this.#answer = new Answer(call.res, { id: call.arrival.id, dialect, clock, slowReaderMs: limits.slowReaderMs });
+  }
+
+  async live(): Promise<void> {
+    const { req, arrival } = this.#call;
+    let end: End;
+    try {
+      end = await this.#respond();
+    } catch (error) {
+      end = this.#tell(OUR_BUG, 'failed');
+      this.#gate.bug(error);
+    }
+    const { id, at } = arrival;
+    report(this.#gate, { id, at, method: req.method ?? '', path: pathOf(req.url) }, this.#tally, end);
+  }
+
+  async #respond(): Promise<End> {
+    if (this.#route.kind === 'refused') return this.#tell(this.#route.refusal, 'rejected');
+    if (this.#route.kind === 'moved') return this.#move(this.#route.to);
+
+    const asked = await ask(this.#gate, this.#call, this.#route);
+    this.#tally.bytesIn = asked.bytes;
+    if (asked.kind === 'left') return { outcome: 'abandoned', status: CLIENT_LEFT };
+    if (asked.kind === 'refused') return this.#tell(asked.refusal, 'rejected');
+
+    this.#tally.model = asked.target.model;
+    if (this.#route.looks) return this.#look(asked);
+    const silence = silenceOf(this.#call.req.headers);
+    const comments = asked.streams ? this.#comments(asked, silence) : undefined;
+    try {
+      return await this.#takeTurn(asked, comments === undefined ? { withinMs: silence } : { comments });
+    } finally {
+      comments?.stop();
+    }
+  }
+
+  /** Served by an engine that is awake, beside those who wait for their turn. */
+  async #look(asked: Asked): Promise<End> {
+    const { model } = asked.target;
+    const glance = this.#gate.admission.glance(model);
+    if (glance !== undefined) return this.#serve(asked, glance);
+    const message = `${model} is not awake, and this path does not wake it. Ask it for something else first.`;
+    return this.#tell({ code: 'model_not_loaded', message }, 'rejected');
+  }
+
+  #move(to: string): End {
+    const { req, res, arrival } = this.#call;
+    const headers = { location: to, 'x-request-id': arrival.id, 'content-length': '0' };
+    refuse(req, res, { status: MOVED, headers, body: '' }, this.#gate.clock);
+    return { outcome: 'rejected', status: MOVED };
+  }
+
+  #comments({ target }: Asked, silence: number | undefined): WaitComments | undefined {
+    const { clock, limits, progress } = this.#gate;
+    if (limits.commentAfterMs === Number.POSITIVE_INFINITY) return undefined;
+    return new WaitComments(this.#answer, { clock, limits, silence, says: () => progress(target.model) });
+  }
+
+  async #takeTurn(asked: Asked, { withinMs, comments }: Wait): Promise<End> {
+    const { clock } = this.#gate;
+    const { model } = asked.target;
+    const waitedFrom = clock.now();
+    const admitted = await admit(this.#gate, model, { signal: this.#call.arrival.signal, withinMs });
+    this.#tally.queuedMs = clock.now() - waitedFrom;
+    if (admitted.kind === 'left') return { outcome: 'abandoned', status: CLIENT_LEFT };
+    if (admitted.kind === 'refused') return this.#tell(admitted.refusal, admitted.outcome);
+
+    // From now on the engine speaks for itself, unless it was spoken for already.
+    if (!this.#answer.opened) comments?.stop();
+    const { lease } = admitted;
+    let outcome: Outcome = 'failed';
+    try {
+      const end = await this.#serve(asked, lease);
+      outcome = end.outcome;
+      return end;
+    } finally {
+      lease.settle(outcome);
+    }
+  }
+
+  async #serve(asked: Asked, lease: Lease): Promise<End> {
+    const { clock, retryAfterMs } = this.#gate;
+    const { id, signal } = this.#call.arrival;
+    const answer = this.#answer;
+    this.#tally.queuedMs = lease.queuedMs;
+    const ending = await forward({
+      id,
+      lease,
+      pool: this.#pools.of(lease.backend),
+      question: questionFor(this.#call, asked, lease.backend),
+      answer,
+      clock,
+      responseMs: asked.target.responseMs,
+      idleMs: asked.target.idleMs,
+      totalMs: asked.target.totalMs,
+      retryAfterMs: retryAfterMs(lease.model),
+      signal,
+    });
+    this.#tally.bytesOut = answer.bytes;
+    return this.#endOf(ending);
+  }
+
+  #endOf(ending: Ending): End {
+    switch (ending.kind) {
+      case 'complete':
+        return { outcome: 'served', ...ending.head };
+      case 'client-left':
+        return { outcome: 'aborted', ...ending.head, status: CLIENT_LEFT };
+      case 'broken':
+        return { outcome: 'broken', ...ending.head, code: ending.code };
+      case 'refused':
+        return this.#tell(ending.refusal, 'failed');
+    }
+  }
+
+  /** Answers in place of an engine. A stream that has begun is told by an event. */
+  #tell(refusal: Refusal, outcome: Outcome): End {
+    if (this.#answer.opened) {
+      this.#answer.breakOff(refusal);
+      return { outcome, status: 200, code: refusal.code };
+    }
+    const { req, res, arrival } = this.#call;
+    const rendered = renderRefusal(refusal, this.#route.dialect, arrival.id);
+    const timing = serverTiming({ queueMs: this.#tally.queuedMs, swapMs: 0, engineMs: 0 });
+    const headers = { ...rendered.headers, 'server-timing': timing };
+    refuse(req, res, { ...rendered, headers }, this.#gate.clock);
+    return { outcome, status: ERRORS[refusal.code].status, code: refusal.code };
+  }
+}

@@ -1,0 +1,49 @@
+import type { ErrorCode } from '../core/errors.ts';
+import type { Millis, ModelId } from '../core/kinds.ts';
+import type { Outcome } from '../core/outcome.ts';
+import type { Gate } from './gate.ts';
+
+/** The status in the record of a client that had left. */
+export const CLIENT_LEFT = 499;
+
+/** The reason of the signal of a request whose client has left. */
+export const CLIENT_HAS_LEFT = new Error('the client has left');
+
+/** How a request ended. */
+export type End = {
+  readonly outcome: Outcome;
+  readonly status: number;
+  readonly code?: ErrorCode;
+  readonly firstByteMs?: number;
+};
+
+/** What becomes known of a request while it lives. */
+export type Tally = { model?: ModelId; queuedMs: number; bytesIn: number; bytesOut: number };
+
+export const newTally = (): Tally => ({ queuedMs: 0, bytesIn: 0, bytesOut: 0 });
+
+type Begun = { readonly id: string; readonly at: Millis; readonly method: string; readonly path: string };
+
+/** Tells of a request that has ended. Called once for each. */
+export function report({ reporter, clock }: Gate, begun: Begun, tally: Tally, end: End): void {
+  reporter.report({
+    kind: 'request-ended',
+    request: {
+      id: begun.id,
+      method: begun.method,
+      path: begun.path,
+      model: tally.model,
+      outcome: end.outcome,
+      status: end.status,
+      code: end.code,
+      queuedMs: tally.queuedMs,
+      firstByteMs: end.firstByteMs,
+      totalMs: clock.now() - begun.at,
+      bytesIn: tally.bytesIn,
+      bytesOut: tally.bytesOut,
+    },
+  });
+}
+
+/** The path of a target, without its query, which may hold what is not for logs. */
+export const pathOf = (url: string | undefined): string => (url ?? '').split('?', 1)[0] ?? '';

@@ -1,0 +1,208 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { after } from '../core/kinds.ts';
+import { answerClientError } from './client-error.ts';
+import { Cors } from './cors.ts';
+import type { Arrival, Gate } from './gate.ts';
+import { infer } from './infer.ts';
+import { readAsPlain } from './plain-request.ts';
+import { Pools } from './pools.ts';
+import { CLIENT_HAS_LEFT } from './record.ts';
+import { refuse } from './refuse.ts';
+import { requestId } from './request-id.ts';
+import { isWebSocket, upgrade } from './upgrade.ts';
+
+/** Everything on this port that is not inference: answers the request if its path is one of its own, and says whether it was. */
+export type ControlPlane = (req: IncomingMessage, res: ServerResponse) => boolean;
+
+export type ListenerOptions = {
+  readonly host: string;
+  /** 0: any free one. */
+  readonly port: number;
+  readonly gate: Gate;
+  readonly control: ControlPlane;
+};
+
+/** An answer that is under way, and what to call when its connection closes. */
+type Open = { readonly req: IncomingMessage; readonly res: ServerResponse; readonly leave: () => void };
+
+/** The port clients talk to. */
+export class Listener {
+  readonly #gate: Gate;
+  readonly #control: ControlPlane;
+  readonly #pools: Pools;
+  readonly #cors: Cors;
+  readonly #server: Server;
+  /** The answers that are under way on each client connection. */
+  readonly #open = new Map<Duplex, Set<Open>>();
+  readonly #upgraded = new Set<Duplex>();
+  /** The requests that have not been told of yet. */
+  readonly #running = new Set<Promise<void>>();
+  readonly #closed = Promise.withResolvers<void>();
+  #closing = false;
+
+  /** Rejects with a message that says what to change when the address cannot be had. */
+  static async open(options: ListenerOptions): Promise<Listener> {
+    const listener = new Listener(options);
+    await listener.#listen(options.host, options.port);
+    return listener;
+  }
+
+  private constructor({ gate, control }: ListenerOptions) {
+    const { maxHeaderBytes, headerMs, bodyMs, keepAliveMs, maxConnections, connectMs } = gate.limits;
+    this.#gate = gate;
+    this.#control = control;
+    this.#pools = new Pools(connectMs);
+    this.#cors = new Cors(gate.corsOrigins);
+    this.#server = createServer({
+      noDelay: true,
+      keepAliveTimeout: Math.ceil(keepAliveMs),
+      maxHeaderSize: maxHeaderBytes,
+      headersTimeout: Math.ceil(headerMs),
+      // Bodies have a clock of their own, which can explain itself; this one is for bodies that nobody reads.
+      requestTimeout: Math.ceil(headerMs + 2 * bodyMs),
+      connectionsCheckingInterval: Math.min(1_000, Math.ceil(headerMs / 4)),
+      shouldUpgradeCallback: isWebSocket,
+    });
+    this.#server.maxConnections = maxConnections;
+    this.#server
+      .on('request', (req, res) => this.#request(req, res, false))
+      .on('checkContinue', (req: IncomingMessage, res: ServerResponse) => this.#request(req, res, true))
+      .on('upgrade', (req, socket, head) => this.#upgrade(req, socket, head))
+      .on('clientError', (error, socket) => this.#clientError(error, socket))
+      .on('drop', () => this.#clientWrong(`refused a connection: ${maxConnections} are open (max_connections)`));
+  }
+
+  get port(): number {
+    const address = this.#server.address();
+    return typeof address === 'object' && address !== null ? address.port : 0;
+  }
+
+  /**
+   * Takes no more connections, lets what runs finish within the time, and ends the rest. Resolves when every request has been told of.
+   * Asked again, it can only become more urgent.
+   */
+  async close(withinMs: number): Promise<void> {
+    const { clock } = this.#gate;
+    const cancel = clock.at(after(clock.now(), withinMs), () => {
+      this.#server.closeAllConnections();
+      for (const socket of this.#upgraded) socket.destroy();
+    });
+    if (!this.#closing) {
+      this.#closing = true;
+      this.#server.close(() => this.#closed.resolve());
+      this.#server.closeIdleConnections();
+    }
+    await this.#closed.promise;
+    cancel();
+    await Promise.all(this.#running);
+    this.#pools.destroy();
+  }
+
+  #listen(host: string, port: number): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.#server.once('error', (error) => reject(new Error(cannotListen(error, host, port), { cause: error })));
+    this.#server.listen(port, host, () => {
+      this.#server.removeAllListeners('error');
+      this.#server.on('error', (error) => this.#clientWrong(error.message));
+      resolve();
+    });
+    return promise;
+  }
+
+  #request(req: IncomingMessage, res: ServerResponse, expectsContinue: boolean): void {
+    const arrival = this.#arrive(req, res);
+    const preflight = this.#cors.preflight(req);
+    if (preflight !== undefined) {
+      refuse(
+        req,
+        res,
+        { ...preflight, headers: { ...preflight.headers, 'x-request-id': arrival.id } },
+        this.#gate.clock,
+      );
+      return;
+    }
+    this.#cors.allow(req, res);
+    if (!this.#control(req, res)) {
+      this.#run(infer(this.#gate, this.#pools, { req, res, arrival, expectsContinue }));
+      return;
+    }
+    if (!res.headersSent) res.setHeader('x-request-id', arrival.id);
+    if (expectsContinue) res.writeContinue();
+  }
+
+  #arrive(req: IncomingMessage, res: ServerResponse): Arrival {
+    const leaving = new AbortController();
+    const leave = (): void => {
+      if (!res.writableFinished) leaving.abort(CLIENT_HAS_LEFT);
+    };
+    const answer = { req, res, leave };
+    const open = this.#answersOn(req.socket).add(answer);
+    res.shouldKeepAlive &&= !this.#closing;
+    // Writing to a client that has just left is no failure of anybody; its leaving is told by the signal.
+    res.on('error', leave);
+    res.once('close', () => {
+      leave();
+      open.delete(answer);
+      if (this.#closing) this.#server.closeIdleConnections();
+    });
+    return { id: requestId(req.headers['x-request-id']), at: this.#gate.clock.now(), signal: leaving.signal };
+  }
+
+  /** Not every Node tells a pipelined answer that waits for its turn that its connection has closed, so the connection is watched for all. */
+  #answersOn(socket: Duplex): Set<Open> {
+    const known = this.#open.get(socket);
+    if (known !== undefined) return known;
+    const open = new Set<Open>();
+    this.#open.set(socket, open);
+    socket.once('close', () => {
+      this.#open.delete(socket);
+      for (const { leave } of open) leave();
+    });
+    return open;
+  }
+
+  #upgrade(req: IncomingMessage, socket: Duplex, head: Buffer): void {
+    if (!isWebSocket(req)) {
+      readAsPlain(this.#server, req, socket, head);
+      return;
+    }
+    this.#upgraded.add(socket);
+    socket.once('close', () => this.#upgraded.delete(socket));
+    const id = requestId(req.headers['x-request-id']);
+    this.#run(upgrade(this.#gate, { req, socket, head, id, at: this.#gate.clock.now() }));
+  }
+
+  #run(request: Promise<void>): void {
+    this.#running.add(request);
+    void request.finally(() => this.#running.delete(request));
+  }
+
+  #clientError(error: Error, socket: Duplex): void {
+    this.#clientWrong(error.message);
+    const open = [...(this.#open.get(socket) ?? [])];
+    // In the middle of an answer there is no room for another, unless it is the one to the body that cannot be read.
+    if (open.every(({ req, res }) => open.length === 1 && !req.complete && !res.headersSent))
+      answerClientError(error, socket);
+    else socket.destroy();
+  }
+
+  #clientWrong(reason: string): void {
+    this.#gate.reporter.report({ kind: 'client-error', reason });
+  }
+}
+
+function cannotListen(error: NodeJS.ErrnoException, host: string, port: number): string {
+  const where = `cannot listen on ${host}:${port}`;
+  switch (error.code) {
+    case 'EADDRINUSE':
+      return `${where}: another program uses it; set \`port\` to a free one`;
+    case 'EACCES':
+      return `${where}: no permission; set \`port\` to 1024 or more`;
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+      return `${where}: this machine has no such address; set \`host\` to one it has`;
+    default:
+      return `${where}: ${error.message}`;
+  }
+}

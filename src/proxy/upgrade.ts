@@ -1,0 +1,105 @@
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { ERRORS } from '../core/errors.ts';
+import type { Millis } from '../core/kinds.ts';
+import type { Outcome } from '../core/outcome.ts';
+import { admit } from './admit.ts';
+import { lookUp } from './ask.ts';
+import { writeRaw } from './client-error.ts';
+import { OUR_BUG, renderRefusal, type Refusal } from './envelope.ts';
+import type { Gate } from './gate.ts';
+import { CLIENT_LEFT, newTally, pathOf, report, type End, type Tally } from './record.ts';
+import { routeUpstream } from './route-upstream.ts';
+import { routeUpgrade, type Route } from './route.ts';
+import { renameInTarget } from './target.ts';
+import { tunnel } from './tunnel.ts';
+import { WaitingSocket } from './waiting-socket.ts';
+
+export type UpgradeCall = {
+  readonly req: IncomingMessage;
+  readonly socket: Duplex;
+  /** What came in one packet with the request. */
+  readonly head: Buffer;
+  readonly id: string;
+  readonly at: Millis;
+};
+
+/** Whether a request asks for a WebSocket. Other upgrades are not offered, so such requests are answered as if they had not asked. */
+export const isWebSocket = (req: IncomingMessage): boolean => req.headers.upgrade?.trim().toLowerCase() === 'websocket';
+
+/** One WebSocket from its request to its record. It holds a lease as long as it is open. Never rejects. */
+export async function upgrade(gate: Gate, call: UpgradeCall): Promise<void> {
+  const { req, socket, id, at } = call;
+  // What becomes of the socket is told by its `close`.
+  socket.on('error', () => {});
+  const tally = newTally();
+  // Taken now, since the request is rewritten for the engine.
+  const begun = { id, at, method: req.method ?? '', path: pathOf(req.url) };
+  let end: End;
+  try {
+    end = await live(gate, call, tally);
+  } catch (error) {
+    end = refuse(call, OUR_BUG, 'failed');
+    gate.bug(error);
+  }
+  report(gate, begun, tally, end);
+}
+
+async function live(gate: Gate, call: UpgradeCall, tally: Tally): Promise<End> {
+  const { req, id, socket, head } = call;
+  const route = routeOf(gate, req);
+  if (route.kind === 'refused') return refuse(call, route.refusal, 'rejected');
+  const name = route.named.in === 'path' ? route.named.name : (route.named.query ?? '');
+  const target = lookUp(gate, name);
+  if ('code' in target) return refuse(call, target, 'rejected');
+  tally.model = target.model;
+
+  const waiting = new WaitingSocket(socket, head);
+  const waitedFrom = gate.clock.now();
+  const admitted = await admit(gate, target.model, { signal: waiting.signal });
+  tally.queuedMs = gate.clock.now() - waitedFrom;
+  if (admitted.kind === 'left') return { outcome: 'abandoned', status: CLIENT_LEFT };
+  if (admitted.kind === 'refused') return refuse(call, admitted.refusal, admitted.outcome);
+
+  const { lease } = admitted;
+  let outcome: Outcome = 'failed';
+  try {
+    const end = await tunnel({
+      id,
+      req,
+      socket,
+      waiting,
+      path: route.named.in === 'path' ? route.target : renameInTarget(route.target, lease.backend.servedName ?? name),
+      lease,
+      clock: gate.clock,
+      connectMs: gate.limits.connectMs,
+      responseMs: target.responseMs,
+      totalMs: target.totalMs,
+      retryAfterMs: gate.retryAfterMs(lease.model),
+      refuse: (refusal) => refuse(call, refusal, 'failed'),
+    });
+    outcome = end.outcome;
+    return end;
+  } finally {
+    lease.settle(outcome);
+  }
+}
+
+type UpgradeRoute = Exclude<Route, { readonly kind: 'moved' }>;
+
+function routeOf(gate: Gate, { method = '', url = '', headers }: IncomingMessage): UpgradeRoute {
+  const head = { method, url, headers };
+  const { assets } = gate;
+  const route = routeUpstream(head, { assets, isModel: (name) => gate.find(name) !== undefined }) ?? routeUpgrade(head);
+  if (route.kind !== 'moved') return route;
+  const message = `There is no WebSocket at ${url}. Add the path on the model's server.`;
+  return { kind: 'refused', dialect: 'openai', refusal: { code: 'not_found', message } };
+}
+
+function refuse({ socket, id }: UpgradeCall, refusal: Refusal, outcome: Outcome): End {
+  const rendered = renderRefusal(refusal, 'openai', id);
+  // RFC 9110, 15.5.22: it must say what would be spoken instead.
+  const instead = refusal.code === 'websocket_unsupported' ? { connection: 'close, upgrade', upgrade: 'HTTP/1.1' } : {};
+  writeRaw(socket, { ...rendered, headers: { ...rendered.headers, ...instead } });
+  return { outcome, status: ERRORS[refusal.code].status, code: refusal.code };
+}
