@@ -1,0 +1,40 @@
+import { Hono } from 'hono';
+import type { ModelConfig } from '../../config/schema.ts';
+import { invariant, type ModelId } from '../../core/kinds.ts';
+import type { ControlDeps } from '../deps.ts';
+import { refuse } from '../refusal.ts';
+import { MODELS_PATH, type ModelList } from './contract.ts';
+import { modelRow, swapNow } from './rows.ts';
+
+/** The models as an operator sees them. Reading wakes nothing. */
+export function adminModels({ config, find, stage, lastFailure, version }: ControlDeps): Hono {
+  const app = new Hono();
+
+  function configOf(model: ModelId): ModelConfig {
+    const found = config.models[model];
+    invariant(found !== undefined, `${model} is on the stage and not in the config`);
+    return found;
+  }
+
+  app.get(MODELS_PATH, (c) => {
+    const view = stage.view();
+    const models = view.models.map((model) => {
+      return modelRow(model, configOf(model.model), lastFailure(model.model), view.now);
+    });
+    return c.json({ models, swap: swapNow(view), accepting: view.accepting, version } satisfies ModelList);
+  });
+
+  app.get(`${MODELS_PATH}/:name{.+}`, (c) => {
+    const name = c.req.param('name');
+    const model = find(name);
+    const view = stage.view();
+    const found = view.models.find((candidate) => candidate.model === model);
+    if (found === undefined) {
+      const message = `No model or alias is called "${name}". GET ${MODELS_PATH} lists them.`;
+      return refuse(c, 'unknown_model', message, 'model');
+    }
+    return c.json(modelRow(found, configOf(found.model), lastFailure(found.model), view.now));
+  });
+
+  return app;
+}

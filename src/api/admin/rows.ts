@@ -1,0 +1,78 @@
+import type { ModelConfig } from '../../config/schema.ts';
+import type { Millis } from '../../core/kinds.ts';
+import type { Failure } from '../../core/restart.ts';
+import type { EngineView, ModelView, StageView } from '../../runtime/view.ts';
+import type { EngineRow, ModelList, ModelRow } from './contract.ts';
+import { phaseSince, readyInMs, residencyOfModel, runtimeState } from './state.ts';
+
+/** A failure that somebody remembers. */
+export type Remembered = {
+  readonly failure: Failure;
+  readonly at: Date;
+  readonly triedAgain: boolean;
+};
+
+export function modelRow(
+  view: ModelView,
+  config: ModelConfig,
+  remembered: Remembered | undefined,
+  now: Millis,
+): ModelRow {
+  const state = runtimeState(view);
+  return {
+    name: view.model,
+    resolved_backend: config.backend,
+    configured_enabled: config.enabled,
+    activation: config.activation,
+    aliases: [...config.aliases],
+    runtime_state: state,
+    is_loaded: state === 'loaded',
+    residency: residencyOfModel(view),
+    sleep_level: view.sleepLevel,
+    replicas: view.engines.length,
+    loaded_replicas: view.engines.filter(({ phase }) => phase.kind === 'awake').length,
+    runtime_inflight: view.inFlight,
+    queue_depth: view.waiting,
+    oldest_wait_secs: secs(view.oldestWaitMs),
+    ready_in_secs: secs(readyInMs(view, now)),
+    last_error: remembered === undefined || remembered.triedAgain ? null : remembered.failure.reason,
+    last_failure: remembered === undefined ? null : pastFailure(remembered),
+    engines: view.engines.map((engine) => engineRow(engine, now)),
+  };
+}
+
+function engineRow({ engine, phase, pid, port }: EngineView, now: Millis): EngineRow {
+  const since = phaseSince(phase);
+  return {
+    engine,
+    phase: phase.kind,
+    phase_secs: since === undefined ? null : secs(now - since),
+    pid: pid ?? null,
+    port: port ?? null,
+  };
+}
+
+function pastFailure({ failure, at }: Remembered): ModelRow['last_failure'] {
+  const { during, reason, attempts } = failure;
+  return { at: at.toISOString(), during, reason, attempts };
+}
+
+/** The swap under way, with what is known of its end. */
+export function swapNow({ swap, models, now }: StageView): ModelList['swap'] {
+  if (swap === undefined) return null;
+  const wanted = models.find(({ model }) => model === swap.to);
+  const expected = wanted === undefined ? undefined : readyInMs(wanted, now);
+  return {
+    id: swap.id,
+    to: swap.to,
+    from: [...swap.from],
+    since_secs: secs(swap.sinceMs),
+    expected_secs: secs(expected),
+  };
+}
+
+function secs(ms: number): number;
+function secs(ms: number | undefined): number | null;
+function secs(ms: number | undefined): number | null {
+  return ms === undefined ? null : Math.round(ms) / 1_000;
+}

@@ -1,0 +1,92 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { getRequestListener, RequestError } from '@hono/node-server';
+import { Hono } from 'hono';
+import { methodNotAllowed } from 'hono/method-not-allowed';
+import { operatorsOnly } from './access.ts';
+import { adminModels } from './admin/models.ts';
+import { catalogue } from './catalogue.ts';
+import type { ControlDeps } from './deps.ts';
+import { probes } from './probes.ts';
+import { refuse } from './refusal.ts';
+import { scrape } from './scrape.ts';
+
+/** Answers the request if its path is one of its own, and says whether it was. */
+export type Plane = (req: IncomingMessage, res: ServerResponse) => boolean;
+
+/** Every control plane behind one function, for the listener that also has the data plane. */
+export function controlPlane(deps: ControlDeps): Plane {
+  const app = plainApp(deps.bug);
+  app.use('/v1/admin/*', operatorsOnly(deps.hosts));
+  app.route('/', probes(deps.stage));
+  app.route('/', scrape(deps.metrics));
+  app.route('/', catalogue(deps));
+  app.route('/', adminModels(deps));
+  return asPlane(app, deps.bug, isControlPath);
+}
+
+/** The port that only Prometheus reads: `/metrics` and nothing else. */
+export function metricsPlane({ metrics, bug }: Pick<ControlDeps, 'metrics' | 'bug'>): Plane {
+  const app = plainApp(bug);
+  app.route('/', scrape(metrics));
+  return asPlane(app, bug, () => true);
+}
+
+/** The paths that are answered here. Everything else is the data plane's. */
+function isControlPath(path: string): boolean {
+  return (
+    /^\/(?:health|livez|readyz|metrics|models|v1\/models|v1\/admin)\/?$/.test(path) ||
+    path.startsWith('/v1/models/') ||
+    path.startsWith('/v1/admin/')
+  );
+}
+
+/** `/metrics` of one engine, which that engine answers. */
+const isAboutEngine = (url: string): boolean => pathOf(url) === '/metrics' && /[?&]model=/.test(url);
+
+function plainApp(bug: ControlDeps['bug']): Hono {
+  const app = new Hono({ strict: false });
+  app.use(async (c, next) => {
+    await next();
+    c.header('cache-control', 'no-store');
+  });
+  app.use(
+    methodNotAllowed({
+      app,
+      onMethodNotAllowed(c, methods) {
+        const allow = methods.join(', ');
+        c.header('allow', allow);
+        return refuse(c, 'method_not_allowed', `${c.req.path} answers ${allow}, not ${c.req.method}.`);
+      },
+    }),
+  );
+  app.notFound((c) => refuse(c, 'not_found', `There is nothing at ${c.req.path}.`));
+  app.onError((error, c) => {
+    bug(error);
+    return refuse(c, 'internal', 'catnap has a bug here; its log says more.');
+  });
+  return app;
+}
+
+function asPlane(app: Hono, bug: ControlDeps['bug'], owns: (path: string) => boolean): Plane {
+  const listener = getRequestListener(app.fetch, {
+    overrideGlobalObjects: false,
+    // For HTTP/1.0, which knows no Host.
+    hostname: 'localhost',
+    errorHandler(error) {
+      if (error instanceof RequestError) return new Response(`${error.message}\n`, { status: 400 });
+      bug(error);
+      return new Response('catnap has a bug here; its log says more.\n', { status: 500 });
+    },
+  });
+  return (req, res) => {
+    if (!owns(pathOf(req.url ?? '/')) || isAboutEngine(req.url ?? '/')) return false;
+    listener(req, res).catch(bug);
+    return true;
+  };
+}
+
+/** The path of a request line, which may also hold a whole URL. */
+function pathOf(target: string): string {
+  const path = target.startsWith('/') ? target : (URL.parse(target)?.pathname ?? target);
+  return path.split('?', 1)[0] ?? path;
+}

@@ -1,0 +1,11 @@
+import type { Context } from 'hono';
+import type { ContentfulStatusCode } from 'hono/utils/http-status';
+import { ERRORS, type ErrorCode } from '../core/errors.ts';
+
+/** An error of ours, in the shape OpenAI clients read. */
+export function refuse(c: Context, code: ErrorCode, message: string, param: string | null = null): Response {
+  const { status, type, retry } = ERRORS[code];
+  c.header('x-catnap-error', code);
+  if (!retry) c.header('x-should-retry', 'false');
+  return c.json({ error: { message, type, param, code } }, status satisfies ContentfulStatusCode);
+}

@@ -1,0 +1,195 @@
+import { engineHttp } from '../adapters/engine-http.ts';
+import { openProcesses, type SystemProcesses } from '../adapters/processes.ts';
+import { systemPrograms } from '../adapters/programs.ts';
+import { stubServers } from '../adapters/stub-server.ts';
+import { controlPlane, metricsPlane } from '../api/plane.ts';
+import { nearest } from '../config/nearest.ts';
+import type { Config } from '../config/schema.ts';
+import { after, InvariantBroken } from '../core/kinds.ts';
+import { DriverRegistry } from '../engines/registry.ts';
+import type { Log } from '../observe/log.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Gate } from '../proxy/gate.ts';
+import { Listener } from '../proxy/server.ts';
+import { progressOf } from '../runtime/progress.ts';
+import { Supervisor } from '../runtime/supervisor.ts';
+import { namesOf } from './names.ts';
+import { openMetricsPort, type MetricsPort } from './metrics-port.ts';
+import { enginesOf, stageOf } from './stage-plan.ts';
+import { createTelling, type Telling } from './telling.ts';
+import { ms, msOrNever } from './times.ts';
+
+export type AppOptions = {
+  readonly config: Config;
+  /** Whether somebody asked for this `metrics_port`. If not, one that is taken is only worth a warning. */
+  readonly metricsPortAsked: boolean;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly version: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Told of a broken invariant, after which nothing can be trusted. */
+  readonly fatal: (error: InvariantBroken) => void;
+};
+
+/** How long connections get to end once every engine is off. */
+const LAST_BYTES_MS = 1_000;
+
+/** One running catnap: everything made, tied together, and taken down in the reverse order. */
+export class App {
+  readonly #options: AppOptions;
+  readonly #telling: Telling;
+  readonly #processes: SystemProcesses;
+  readonly #supervisor: Supervisor;
+  readonly #startedAt: Date;
+  #listener: Listener | undefined;
+  #metricsPort: MetricsPort | undefined;
+
+  /** Rejects with a message that says what to change, and leaves nothing behind then. */
+  static async open(options: AppOptions): Promise<App> {
+    const { config, log, clock, version } = options;
+    const telling = createTelling(config, version, log, clock);
+    const warn = (message: string): void => telling.reporter.report({ kind: 'warned', message });
+    const processes = await openProcesses({
+      stateDir: config.state_dir,
+      logMaxBytes: config.log_max_mib * 1_048_576,
+      logKeep: config.log_keep,
+      logTailLines: config.log_tail_lines,
+      ...(log.showsOutput && { onLine: (model, line) => log.engineLine(model, line) }),
+      onProblem: warn,
+    });
+    const app = new App(options, telling, processes);
+    try {
+      for (const leftover of await processes.reapLeftovers()) {
+        telling.reporter.report({ kind: 'leftover-reaped', ...leftover });
+      }
+      await app.#listen();
+      return app;
+    } catch (error) {
+      app.#metricsPort?.close();
+      await app.#listener?.close(0);
+      await processes.close();
+      throw error;
+    }
+  }
+
+  private constructor(options: AppOptions, telling: Telling, processes: SystemProcesses) {
+    const { config, clock, env } = options;
+    this.#options = options;
+    this.#telling = telling;
+    this.#processes = processes;
+    this.#startedAt = clock.wallTime();
+    const programs = systemPrograms(env);
+    const ports = { clock, processes, programs, http: engineHttp(), stubs: stubServers, nearest };
+    const engines = enginesOf(config, new DriverRegistry(ports, config));
+    this.#supervisor = new Supervisor({ stage: stageOf(config), engines, clock, reporter: telling.reporter });
+  }
+
+  /** The port clients talk to. */
+  get port(): number {
+    return this.#listener?.port ?? 0;
+  }
+
+  /** Lets what runs and waits finish within the time, ends every engine, then closes the ports. */
+  async shutDown(withinMs: number, by: string): Promise<void> {
+    const { clock, config } = this.#options;
+    const { reporter } = this.#telling;
+    const { models } = this.#supervisor.view();
+    const inFlight = models.reduce((sum, model) => sum + model.inFlight, 0);
+    const waiting = models.reduce((sum, model) => sum + model.waiting, 0);
+    reporter.report({ kind: 'shutdown-asked', by, inFlight, waiting });
+    await this.#supervisor.shutDown(withinMs);
+    await this.#listener?.close(Math.min(LAST_BYTES_MS, ms(config.shutdown_timeout_secs)));
+    this.#metricsPort?.close();
+    await this.#processes.close();
+    reporter.report({ kind: 'stopped', uptimeMs: clock.wallTime().getTime() - this.#startedAt.getTime() });
+  }
+
+  /** Kills every engine and waits a moment for the proof. */
+  async stopNow(): Promise<void> {
+    const { clock } = this.#options;
+    this.#processes.killAllNow();
+    const enough = new Promise<void>((resolve) => clock.at(after(clock.now(), LAST_BYTES_MS), resolve));
+    await Promise.race([this.#supervisor.shutDown(0), enough]);
+  }
+
+  /** For the handler of the process's exit: synchronous, the last resort. */
+  killAllNow(): void {
+    this.#processes.killAllNow();
+  }
+
+  async #listen(): Promise<void> {
+    const { config, clock } = this.#options;
+    const { metrics, failures, reporter } = this.#telling;
+    const names = namesOf(config, () => this.#supervisor.view());
+    const bug = (error: unknown): void => this.#bug(error);
+    const scrape = () => metrics.text(this.#supervisor.view());
+    const plane = controlPlane({
+      config,
+      find: (name) => names.find(name)?.model,
+      stage: this.#supervisor,
+      lastFailure: (model) => failures.last(model),
+      metrics: scrape,
+      hosts: [config.host],
+      startedAt: this.#startedAt,
+      version: this.#options.version,
+      bug,
+    });
+    const gate: Gate = {
+      find: names.find,
+      unnamed: names.unnamed,
+      admission: this.#supervisor,
+      corsOrigins: config.cors_origins,
+      assets: config.upstream_asset_paths.map((source) => new RegExp(source)),
+      retryAfterMs: (model) => this.#supervisor.retryAfterMs(model),
+      progress: (model) => progressOf(this.#supervisor.view(), model),
+      reporter,
+      clock,
+      limits: limitsOf(config),
+      bug,
+    };
+    const { host, port } = config;
+    // Clients come last: once they are let in, nothing can go wrong with the start any more.
+    if (config.metrics_port !== 0) await this.#listenForMetrics(metricsPlane({ metrics: scrape, bug }));
+    this.#listener = await Listener.open({ host, port, gate, control: plane });
+    reporter.report({ kind: 'listening', what: 'main', url: urlOf(host, this.#listener.port) });
+  }
+
+  async #listenForMetrics(plane: ReturnType<typeof metricsPlane>): Promise<void> {
+    const { config, metricsPortAsked } = this.#options;
+    const { host, metrics_port: port } = config;
+    try {
+      this.#metricsPort = await openMetricsPort(host, port, plane);
+      const url = `${urlOf(host, this.#metricsPort.port)}/metrics`;
+      this.#telling.reporter.report({ kind: 'listening', what: 'metrics', url });
+    } catch (error) {
+      const why = `cannot listen on ${host}:${port} for metrics (${String(error)}); set \`metrics_port\` to a free port, or 0`;
+      if (metricsPortAsked) throw new Error(why, { cause: error });
+      this.#telling.reporter.report({ kind: 'warned', message: `${why}. /metrics answers on the main port` });
+    }
+  }
+
+  #bug(error: unknown): void {
+    if (error instanceof InvariantBroken) this.#options.fatal(error);
+    const told = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    this.#telling.reporter.report({ kind: 'warned', message: `a bug in catnap: ${told}` });
+  }
+}
+
+function urlOf(host: string, port: number): string {
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+function limitsOf(config: Config): Gate['limits'] {
+  return {
+    maxConnections: config.max_connections,
+    maxHeaderBytes: config.max_header_bytes,
+    headerMs: ms(config.header_timeout_secs),
+    maxBodyBytes: config.max_body_bytes,
+    bodyMs: ms(config.body_timeout_secs),
+    keepAliveMs: ms(config.keep_alive_secs),
+    slowReaderMs: ms(config.slow_reader_secs),
+    connectMs: ms(config.connect_timeout_secs),
+    commentAfterMs: msOrNever(config.wait_comment_after_secs),
+    commentEveryMs: ms(config.wait_comment_every_secs),
+  };
+}

@@ -1,0 +1,78 @@
+import type { Config, ModelConfig } from '../config/schema.ts';
+import type { EngineRules } from '../core/engine.ts';
+import { engineId, modelId, type EngineId, type ModelId } from '../core/kinds.ts';
+import type { ModelTerms } from '../core/member.ts';
+import { POLICIES } from '../core/policy/index.ts';
+import type { StageOptions } from '../core/stage.ts';
+import { TRAITS, type DriverRegistry } from '../engines/registry.ts';
+import type { EngineSpec } from '../runtime/supervisor.ts';
+import { ms, msOrNever } from './times.ts';
+
+/** One model awake: each model that needs room takes all of it. */
+const CAPACITY = 1;
+
+/** The core's own deadlines lie behind the drivers', which can say more about why something took too long. */
+const MARGIN_MS = 5_000;
+
+/** What the config means to the stage. */
+export function stageOf(config: Config): StageOptions {
+  const { policy } = config;
+  return {
+    models: Object.entries(config.models).map(([name, model]) => termsOf(modelId(name), model, config)),
+    capacity: CAPACITY,
+    policy: POLICIES[policy.policy_type],
+    drains: policy.drain_before_switch,
+    drainMs: ms(policy.drain_timeout_secs),
+    minActiveMs: ms(policy.min_active_secs),
+  };
+}
+
+/** One engine for each replica of each model. */
+export function enginesOf(config: Config, drivers: DriverRegistry): readonly EngineSpec[] {
+  return Object.entries(config.models).flatMap(([name, settings]) =>
+    replicasOf(modelId(name), settings).map((id, replica) => ({
+      id,
+      model: modelId(name),
+      rules: rulesOf(settings, config),
+      stallMs: msOrNever(settings.stall_timeout_secs),
+      proofMs: ms(config.stall_probe_timeout_secs),
+      makeDriver: (events) => drivers.makeDriver({ model: modelId(name), replica, config: settings }, events),
+    })),
+  );
+}
+
+function termsOf(model: ModelId, settings: ModelConfig, { policy }: Config): ModelTerms {
+  return {
+    model,
+    engines: replicasOf(model, settings),
+    cost: TRAITS[settings.backend].needsRoom ? CAPACITY : 0,
+    targetInflight: settings.target_inflight,
+    maxWaiting: policy.max_waiting,
+    patienceMs: ms(policy.request_timeout_secs),
+    sleepLevel: settings.sleep_level,
+  };
+}
+
+function replicasOf(model: ModelId, { replicas }: ModelConfig): readonly EngineId[] {
+  return Array.from({ length: replicas }, (_, replica) => engineId(model, replica));
+}
+
+function rulesOf(settings: ModelConfig, config: Config): EngineRules {
+  const { restart } = config;
+  const start = ms(settings.startup_timeout_secs) + MARGIN_MS;
+  return {
+    limits: {
+      start,
+      wake: start,
+      sleep: ms(config.sleep_timeout_secs) + MARGIN_MS,
+      stop: ms(config.stop_timeout_secs) + MARGIN_MS,
+    },
+    restart: {
+      stableAfterMs: ms(restart.stable_after_secs),
+      firstDelayMs: ms(restart.first_delay_secs),
+      longestDelayMs: ms(restart.longest_delay_secs),
+      crashesBeforeGivingUp: restart.crashes_before_giving_up,
+    },
+    stopAgainMs: ms(config.stop_retry_secs),
+  };
+}

@@ -1,0 +1,52 @@
+import { problemText, type Problem } from '../config/diagnostics.ts';
+import { configJsonSchema } from '../config/json-schema.ts';
+import { loadConfig } from '../config/load.ts';
+import { EXIT } from './exit.ts';
+import type { Terminal } from './terminal.ts';
+import { list } from './words.ts';
+
+type CheckOptions = { readonly config: readonly string[]; readonly json: boolean };
+
+/** Reads the config as serving would, and starts nothing. */
+export function configCheck({ config, json }: CheckOptions, terminal: Terminal): number {
+  const loaded = loadConfig(config, {}, terminal.env);
+  const problems =
+    loaded.kind === 'absent' ? [missing(loaded.lookedFor)] : loaded.kind === 'bad' ? loaded.problems : [];
+  const warnings = loaded.kind === 'absent' ? [] : loaded.warnings;
+  const sources = loaded.kind === 'loaded' ? loaded.sources : [];
+  const models = loaded.kind === 'loaded' ? Object.keys(loaded.config.models) : [];
+  const ok = loaded.kind === 'loaded';
+  if (json) {
+    terminal.out(`${JSON.stringify({ ok, sources, models, problems, warnings }, undefined, 2)}\n`);
+  } else {
+    for (const warning of warnings) terminal.err(`warning: ${problemText(warning)}\n`);
+    if (ok) terminal.out(`${list(sources)} can be served: ${summary(models)}\n`);
+    else terminal.err(complain(problems));
+  }
+  return ok ? EXIT.ok : EXIT.usage;
+}
+
+/** The JSON Schema of the config, for editors. */
+export function configSchema(terminal: Terminal): number {
+  terminal.out(`${JSON.stringify(configJsonSchema(), undefined, 2)}\n`);
+  return EXIT.ok;
+}
+
+/** Every problem of a config, a line each, and how many there are. */
+export function complain(problems: readonly Problem[]): string {
+  const lines = problems.map((problem) => `${problemText(problem)}\n`);
+  const many = problems.length === 1 ? '1 problem' : `${problems.length} problems`;
+  return `${lines.join('')}catnap: the config has ${many}.\n`;
+}
+
+function missing(lookedFor: readonly string[]): Problem {
+  return {
+    path: '',
+    message: `there is no ${lookedFor.join(' or ')} in this folder`,
+    fix: 'Name a file with --config.',
+  };
+}
+
+function summary(models: readonly string[]): string {
+  return models.length === 1 ? `1 model (${list(models)})` : `${models.length} models (${list(models)})`;
+}

@@ -1,0 +1,24 @@
+/** What a command writes to and knows of the world. */
+export interface Terminal {
+  /** What was asked for. */
+  out(text: string): void;
+  /** What went wrong. */
+  err(text: string): void;
+  /** Whether `out` may be coloured. */
+  readonly colour: boolean;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+export function processTerminal(): Terminal {
+  const { stdout, stderr, env } = process;
+  // `catnap status | head -1` closes the pipe before we are done, which is no failure.
+  stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+  });
+  return {
+    out: (text) => stdout.write(text),
+    err: (text) => stderr.write(text),
+    colour: stdout.isTTY && !env['NO_COLOR'],
+    env,
+  };
+}

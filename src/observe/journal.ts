@@ -1,0 +1,46 @@
+import type { Fact } from '../core/facts.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Reporter } from '../ports/reporter.ts';
+
+/** A fact with its place in the order of events and the time it was told. */
+export type JournalEntry = {
+  readonly seq: number;
+  readonly at: Date;
+  readonly fact: Fact;
+};
+
+/** The last facts, in memory. Numbers only grow, so a reader knows what it has missed. */
+export class Journal implements Reporter {
+  readonly #clock: Clock;
+  readonly #limit: number;
+  readonly #ring: JournalEntry[] = [];
+  #last = 0;
+
+  constructor(limit: number, clock: Clock) {
+    this.#limit = limit;
+    this.#clock = clock;
+  }
+
+  /** The number of the newest entry; 0 when there is none. */
+  get last(): number {
+    return this.#last;
+  }
+
+  report(fact: Fact): void {
+    // The end of a request tells all of it; its steps would only push out what is rarer.
+    if (fact.kind === 'request-arrived' || fact.kind === 'request-granted') return;
+    this.#last += 1;
+    this.#ring[this.#last % this.#limit] = { seq: this.#last, at: this.#clock.wallTime(), fact };
+  }
+
+  /** What came after entry `seq`, oldest first, and how many of those are no longer kept. */
+  since(seq: number): { readonly entries: readonly JournalEntry[]; readonly missed: number } {
+    const first = Math.max(seq, this.#last - this.#limit) + 1;
+    const entries: JournalEntry[] = [];
+    for (let next = first; next <= this.#last; next += 1) {
+      const entry = this.#ring[next % this.#limit];
+      if (entry !== undefined) entries.push(entry);
+    }
+    return { entries, missed: Math.max(0, first - 1 - Math.max(0, seq)) };
+  }
+}

@@ -1,0 +1,145 @@
+/** One metric: what it is called, what it counts, and by what. docs/metrics.md is rendered from it. */
+export type MetricRow = {
+  readonly name: string;
+  readonly type: 'counter' | 'gauge' | 'histogram';
+  readonly help: string;
+  readonly labels: readonly string[];
+  /** Upper bounds in seconds; histograms only. */
+  readonly buckets?: readonly number[];
+};
+
+/** From a swap between tiny models to one that loads hundreds of gigabytes. */
+const SWAP_BUCKETS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 60, 120, 300, 600] as const;
+const WAIT_BUCKETS = [0.001, 0.005, ...SWAP_BUCKETS] as const;
+const OVERHEAD_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5] as const;
+
+/** The metrics catnap keeps, by what the code calls them. Pairs of models are never labels of a histogram. */
+export const TABLE = {
+  build: {
+    name: 'catnap_build_info',
+    type: 'gauge',
+    help: 'Always 1; the label says which version runs.',
+    labels: ['version'],
+  },
+  accepting: {
+    name: 'catnap_accepting',
+    type: 'gauge',
+    help: '1 while requests are let in, 0 while catnap shuts down.',
+    labels: [],
+  },
+  requests: {
+    name: 'catnap_requests_total',
+    type: 'counter',
+    help: 'Requests by how they ended. The model is empty when the request named none that is configured.',
+    labels: ['model', 'outcome'],
+  },
+  errors: {
+    name: 'catnap_errors_total',
+    type: 'counter',
+    help: 'Requests that catnap itself answered with an error, by its code.',
+    labels: ['model', 'code'],
+  },
+  queueWait: {
+    name: 'catnap_queue_wait_seconds',
+    type: 'histogram',
+    help: 'How long requests waited for their turn, those included that never got it.',
+    labels: ['model'],
+    buckets: WAIT_BUCKETS,
+  },
+  ttfb: {
+    name: 'catnap_ttfb_seconds',
+    type: 'histogram',
+    help: "From the grant of a request to the engine's first byte.",
+    labels: ['model'],
+    buckets: WAIT_BUCKETS,
+  },
+  queueDepth: {
+    name: 'catnap_queue_depth',
+    type: 'gauge',
+    help: 'Requests that wait for this model now.',
+    labels: ['model'],
+  },
+  oldestWait: {
+    name: 'catnap_oldest_wait_seconds',
+    type: 'gauge',
+    help: 'How long the request that waits longest for this model has waited; 0 when none waits.',
+    labels: ['model'],
+  },
+  inFlight: {
+    name: 'catnap_in_flight',
+    type: 'gauge',
+    help: 'Requests that engines of this model work on now.',
+    labels: ['model'],
+  },
+  swaps: {
+    name: 'catnap_swaps_total',
+    type: 'counter',
+    help: 'Swaps by who left and who came. From is empty when there was room, and * when several left.',
+    labels: ['from', 'to', 'result'],
+  },
+  swap: {
+    name: 'catnap_swap_seconds',
+    type: 'histogram',
+    help: 'How long swaps took, from the decision until the model was ready.',
+    labels: ['model', 'level', 'result'],
+    buckets: SWAP_BUCKETS,
+  },
+  swapLeg: {
+    name: 'catnap_swap_leg_seconds',
+    type: 'histogram',
+    help: 'How long each leg of a swap took: drain, sleep, clear, wake, ready.',
+    labels: ['leg', 'model', 'level', 'result'],
+    buckets: SWAP_BUCKETS,
+  },
+  swapOverhead: {
+    name: 'catnap_swap_overhead_seconds',
+    type: 'histogram',
+    help: 'What catnap added to finished swaps, outside the engines and the drain.',
+    labels: [],
+    buckets: OVERHEAD_BUCKETS,
+  },
+  engineState: {
+    name: 'catnap_engine_state',
+    type: 'gauge',
+    help: 'Engines of this model in this state.',
+    labels: ['model', 'state'],
+  },
+  engineResidency: {
+    name: 'catnap_engine_residency',
+    type: 'gauge',
+    help: 'Engines of this model whose weights are there: gpu, host, dropped, suspended, disk or none.',
+    labels: ['model', 'residency'],
+  },
+  engineFailures: {
+    name: 'catnap_engine_failures_total',
+    type: 'counter',
+    help: 'Failures of engines, by what they were doing.',
+    labels: ['model', 'phase'],
+  },
+  enginesStuck: {
+    name: 'catnap_engine_stops_unproven_total',
+    type: 'counter',
+    help: 'Stops after which an engine was not proven gone, so that they were tried again.',
+    labels: ['model'],
+  },
+  leasesCut: {
+    name: 'catnap_leases_cut_total',
+    type: 'counter',
+    help: 'Requests that were cut off while an engine worked on them, by the reason.',
+    labels: ['model', 'code'],
+  },
+  leftovers: {
+    name: 'catnap_leftovers_reaped_total',
+    type: 'counter',
+    help: 'Engines of an earlier catnap that were found running, by whether they could be ended.',
+    labels: ['gone'],
+  },
+  clientErrors: {
+    name: 'catnap_client_errors_total',
+    type: 'counter',
+    help: 'Connections closed because what came was no HTTP request.',
+    labels: [],
+  },
+} as const satisfies Record<string, MetricRow>;
+
+export const METRICS: readonly MetricRow[] = Object.values(TABLE);

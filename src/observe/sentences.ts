@@ -1,0 +1,183 @@
+import { ERRORS, type Fault } from '../core/errors.ts';
+import type { Fact, RequestRecord } from '../core/facts.ts';
+import { unreachable } from '../core/kinds.ts';
+import type { FailedWhile, Failure } from '../core/restart.ts';
+import type { Leg, SwapRecord } from '../core/swap.ts';
+import type { Level, Target } from './levels.ts';
+import { engineName, list, plural, shownPath, span } from './phrases.ts';
+
+/** One fact as a log line. The text is made only when somebody wants it. */
+export type Sentence = {
+  readonly target: Target;
+  readonly level: Level;
+  readonly text: () => string;
+  /** Lines that belong below it, such as the last ones an engine printed. */
+  readonly details: readonly string[];
+  /** What a program reads in place of the text. */
+  readonly fields: Readonly<Record<string, unknown>>;
+  /** Set on lines that bad times bring in great numbers: those with the same mark are thinned out. */
+  readonly crowd: string | undefined;
+};
+
+type More = Partial<Pick<Sentence, 'details' | 'fields' | 'crowd'>>;
+
+/** What a person is told about a fact. */
+export function sentence(fact: Fact): Sentence {
+  const { kind: _, ...fields } = fact;
+  const say = (target: Target, level: Level, text: () => string, more: More = {}): Sentence => ({
+    target,
+    level,
+    text,
+    details: [],
+    fields,
+    crowd: undefined,
+    ...more,
+  });
+  switch (fact.kind) {
+    case 'listening':
+      return say('app', 'info', () =>
+        fact.what === 'main' ? `catnap listens on ${fact.url}` : `metrics are at ${fact.url}`,
+      );
+    case 'stopped':
+      return say('app', 'info', () => `catnap has stopped after ${span(fact.uptimeMs)}`);
+    case 'shutdown-asked':
+      return say('app', 'info', () => shutdown(fact));
+    case 'warned':
+      return say('app', 'warn', () => fact.message);
+    case 'leftover-reaped':
+      return say('engine', fact.gone ? 'info' : 'error', () => leftover(fact));
+    case 'engine-moved':
+      return say('engine', 'debug', () => `${engineName(fact.engine, fact.model)}: ${fact.from} -> ${fact.to}`);
+    case 'engine-failed':
+      return say('engine', fact.failure.giveUp ? 'error' : 'warn', () => failed(fact), { details: fact.lastLines });
+    case 'engine-stuck':
+      return say('engine', 'error', () => stuck(fact));
+    case 'engine-started':
+      return say('engine', 'debug', () => started(fact), { details: [fact.commandLine] });
+    case 'swap-planned':
+      return say('swap', 'info', () => planned(fact));
+    case 'swap-finished':
+      return say('swap', fact.record.result === 'failed' ? 'warn' : 'info', () => finished(fact.record), {
+        fields: swapFields(fact.record),
+      });
+    case 'leases-cut':
+      return say('swap', 'warn', () => `${plural(fact.count, 'request')} to ${fact.model} cut off (${fact.code})`);
+    case 'request-arrived':
+      return say('request', 'debug', () => `a request for ${fact.model} arrived`);
+    case 'request-granted':
+      return say('request', 'debug', () => `a request for ${fact.model} got its turn after ${span(fact.waitedMs)}`);
+    case 'request-ended': {
+      const { request } = fact;
+      const path = shownPath(request.path);
+      const level = requestLevel(request);
+      const crowd = level === 'debug' ? undefined : `${request.model ?? ''} ${request.code ?? request.outcome}`;
+      return say('request', level, () => ended(request, path), { fields: { ...request, path }, crowd });
+    }
+    case 'client-error':
+      return say('request', 'debug', () => `a client sent what is no HTTP request: ${fact.reason}`);
+    default:
+      return unreachable(fact);
+  }
+}
+
+type Of<Kind extends Fact['kind']> = Extract<Fact, { readonly kind: Kind }>;
+
+function shutdown({ by, inFlight, waiting }: Of<'shutdown-asked'>): string {
+  const open = inFlight + waiting;
+  if (open === 0) return `${by}: shutting down`;
+  return `${by}: shutting down once ${plural(open, 'request')} (${inFlight} in flight, ${waiting} waiting) ${open === 1 ? 'is' : 'are'} answered`;
+}
+
+function leftover({ model, pid, port, gone }: Of<'leftover-reaped'>): string {
+  const what = `an engine of ${model} (pid ${pid}, port ${port}) that an earlier catnap left running`;
+  return gone ? `ended ${what}` : `could not end ${what}; its port and memory are still taken`;
+}
+
+const TRIED: Readonly<Record<FailedWhile, string>> = {
+  starting: 'could not start',
+  awake: 'failed while awake',
+  'falling-asleep': 'could not be put to sleep',
+  waking: 'could not wake',
+  asleep: 'was lost while asleep',
+};
+
+function failed({ engine, model, failure, retryInMs }: Of<'engine-failed'>): string {
+  const next = retryInMs <= 0 ? 'it is tried again at once' : `it is tried again after ${span(retryInMs)}`;
+  return `${engineName(engine, model)} ${TRIED[failure.during]}${inARow(failure)}: ${failure.reason}; ${next}`;
+}
+
+function started({ engine, model, pid, port }: Of<'engine-started'>): string {
+  return `${engineName(engine, model)} has started (pid ${pid}, port ${port})`;
+}
+
+function inARow({ attempts }: Failure): string {
+  return attempts < 2 ? '' : `, ${attempts} times in a row`;
+}
+
+function stuck({ engine, model, reason }: Of<'engine-stuck'>): string {
+  return `${engineName(engine, model)} could not be stopped: ${reason}; it is tried again`;
+}
+
+function planned({ to, from, waiting }: Of<'swap-planned'>): string {
+  const why = waiting === 0 ? '' : ` for ${plural(waiting, 'waiting request')}`;
+  return from.length === 0 ? `waking ${to}${why}` : `swapping ${list(from)} for ${to}${why}`;
+}
+
+function finished(record: SwapRecord): string {
+  const { to, totalMs, result } = record;
+  const parts = legs(record);
+  const where = parts.length === 0 ? '' : ` (${parts.join(', ')})`;
+  switch (result) {
+    case 'done':
+      return `${to} is awake after ${span(totalMs)}${where}`;
+    case 'failed':
+      return `${to} did not wake, given up after ${span(totalMs)}${where}`;
+    case 'withdrawn':
+      return `${to} is no longer wanted, called off after ${span(totalMs)}${where}`;
+    default:
+      return unreachable(result);
+  }
+}
+
+function legs({ from, to, level, legs: taken }: SwapRecord): string[] {
+  const gone = list(from);
+  const names: Readonly<Record<Leg, string>> = {
+    drain: `${gone} drained`,
+    sleep: `${gone} put away`,
+    clear: 'memory cleared',
+    wake: level === 5 ? `${to} started` : `${to} woken from level ${level}`,
+    ready: 'ready',
+  };
+  const order = ['drain', 'sleep', 'clear', 'wake', 'ready'] as const satisfies readonly Leg[];
+  return order.flatMap((leg) => {
+    const ms = taken[leg];
+    return ms === undefined || ms < 0.5 ? [] : [`${names[leg]} ${span(ms)}`];
+  });
+}
+
+/** `level` is the log's own word. */
+function swapFields({ id, level, ...rest }: SwapRecord): Readonly<Record<string, unknown>> {
+  return { swap: id, ...rest, wokenFrom: level };
+}
+
+const LOUDNESS: Readonly<Record<Fault, Level>> = {
+  client: 'debug',
+  load: 'warn',
+  operator: 'info',
+  engine: 'warn',
+  us: 'error',
+};
+
+/** A request is worth a line of its own only when it failed, and not by the client's doing. */
+function requestLevel({ outcome, code, status }: RequestRecord): Level {
+  if (outcome === 'abandoned' || outcome === 'aborted') return 'debug';
+  if (code !== undefined) return LOUDNESS[ERRORS[code].fault];
+  return outcome === 'served' && status < 500 ? 'debug' : 'warn';
+}
+
+function ended({ id, method, model, outcome, status, code, queuedMs, totalMs }: RequestRecord, path: string): string {
+  const whose = model === undefined ? '' : ` for ${model}`;
+  const end = code === undefined ? `${outcome}, ${status}` : `${outcome}, ${status} ${code}`;
+  const waited = queuedMs < 0.5 ? '' : `, ${span(queuedMs)} of it waiting`;
+  return `${method} ${path}${whose}: ${end} after ${span(totalMs)}${waited} [${id}]`;
+}
