@@ -1,0 +1,85 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:net';
+import { join } from 'node:path';
+import { test as base } from 'vitest';
+import { engineHttp } from '../../src/adapters/engine-http.ts';
+import { openProcesses } from '../../src/adapters/processes.ts';
+import { systemPrograms } from '../../src/adapters/programs.ts';
+import { stubServers } from '../../src/adapters/stub-server.ts';
+import { systemClock } from '../../src/adapters/system-clock.ts';
+import { nearest } from '../../src/config/nearest.ts';
+import type { ModelInput } from '../../src/config/schema.ts';
+import { modelId } from '../../src/core/kinds.ts';
+import type { Driver, Order } from '../../src/engines/driver.ts';
+import { DriverRegistry } from '../../src/engines/registry.ts';
+import { goodConfig } from '../helpers/config.ts';
+import { killSurvivors, noSurvivors, testFolder } from '../helpers/survivors.ts';
+
+type Engine = {
+  readonly driver: Driver;
+  readonly exits: { readonly born: number; readonly reason: string }[];
+  readonly warnings: string[];
+};
+
+/** Makes engines of the model `alpha` over the real ports, and at the end of the test proves that none of them is left. */
+type Engines = {
+  make(model: ModelInput): Engine;
+  /** A port that somebody listens on until the end of the test. */
+  takenPort(): Promise<number>;
+};
+
+export const test = base.extend<{ engines: Engines }>({
+  engines: async ({}, use) => {
+    const own = testFolder();
+    const folder = own.path;
+    const problems: string[] = [];
+    const onProblem = (message: string): void => void problems.push(message);
+    const processes = await openProcesses({ stateDir: join(folder, 'state'), onProblem });
+    const [drivers, listeners]: [Driver[], Server[]] = [[], []];
+    const [clock, http, programs] = [systemClock(), engineHttp(), systemPrograms(process.env)];
+    const ports = { clock, processes, http, programs, stubs: stubServers, nearest };
+    await use({
+      make(model) {
+        const config = goodConfig({ stop_grace_secs: 1, models: { alpha: marked(model, folder) } });
+        const alpha = config.models['alpha'];
+        if (alpha === undefined) throw new Error('the config has no alpha');
+        const engine: Omit<Engine, 'driver'> = { exits: [], warnings: [] };
+        const driver = new DriverRegistry(ports, config).makeDriver(
+          { model: modelId('alpha'), replica: drivers.length, config: alpha },
+          {
+            exited: (born, reason) => void engine.exits.push({ born, reason }),
+            warned: (message) => void engine.warnings.push(message),
+          },
+        );
+        drivers.push(driver);
+        return { driver, ...engine };
+      },
+      async takenPort() {
+        const listener = createServer().listen(0, '127.0.0.1');
+        listeners.push(listener);
+        await once(listener, 'listening');
+        const address = listener.address();
+        if (address === null || typeof address === 'string') throw new Error('no port');
+        return address.port;
+      },
+    });
+    for (const listener of listeners) listener.close();
+    await Promise.allSettled(drivers.map((driver) => driver.stop(order(99).order)));
+    await noSurvivors(folder).finally(() => killSurvivors(folder));
+    await processes.close();
+    own.remove();
+    if (problems.length > 0) throw new Error(problems.join('; '));
+  },
+});
+
+/** Every process that stems from the model carries the folder in its environment. */
+const marked = (model: ModelInput, folder: string): ModelInput =>
+  'env' in model || model.backend === 'llama_server' || model.backend === 'command'
+    ? { ...model, env: { ...model.env, CATNAP_TEST: folder } }
+    : model;
+
+/** An order and the means to withdraw it. */
+export function order(epoch = 1): { readonly order: Order; readonly withdraw: () => void } {
+  const controller = new AbortController();
+  return { order: { epoch, signal: controller.signal }, withdraw: () => controller.abort() };
+}

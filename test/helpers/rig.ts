@@ -1,0 +1,118 @@
+import type { Fact, RequestRecord } from '../../src/core/facts.ts';
+import { modelId } from '../../src/core/kinds.ts';
+import { systemClock } from '../../src/adapters/system-clock.ts';
+import type { Gate, Limits } from '../../src/proxy/gate.ts';
+import type { Rewrite } from '../../src/proxy/rewrite.ts';
+import { Listener, type ControlPlane } from '../../src/proxy/server.ts';
+import { ScriptedAdmission, ScriptedBackend } from './scripted-admission.ts';
+import { httpUpstream, type Upstream } from './upstream.ts';
+import { waitFor } from './wait-for.ts';
+
+export type RigOptions = {
+  readonly upstream?: Upstream;
+  readonly limits?: Partial<Limits>;
+  readonly responseMs?: number;
+  readonly idleMs?: number;
+  readonly totalMs?: number;
+  readonly rewrite?: Rewrite;
+  readonly unnamed?: Gate['unnamed'];
+  readonly servedName?: string;
+  readonly corsOrigins?: readonly string[];
+  readonly backendHeaders?: Record<string, string>;
+  readonly control?: ControlPlane;
+  readonly port?: number;
+  readonly onTestFinished: (clean: () => Promise<void>) => void;
+};
+
+/** The data plane with a scripted stage behind it. It knows `alpha`, which `gpt-4o` is another name of, `beta`, and `off`, which is disabled. */
+export type Rig = {
+  readonly port: number;
+  readonly listener: Listener;
+  readonly upstream: Upstream;
+  readonly backend: ScriptedBackend;
+  readonly admission: ScriptedAdmission;
+  readonly facts: Fact[];
+  readonly bugs: unknown[];
+  readonly records: () => RequestRecord[];
+  /** The record of the only request there was, once it has ended. */
+  readonly record: () => Promise<RequestRecord>;
+};
+
+const LIMITS: Limits = {
+  maxConnections: 1_000,
+  maxHeaderBytes: 16_384,
+  headerMs: 10_000,
+  maxBodyBytes: 64 * 1_048_576,
+  bodyMs: 10_000,
+  keepAliveMs: 10_000,
+  slowReaderMs: 10_000,
+  connectMs: 2_000,
+  commentAfterMs: 10_000,
+  commentEveryMs: 10_000,
+};
+
+export async function openRig(options: RigOptions): Promise<Rig> {
+  const {
+    onTestFinished,
+    limits,
+    responseMs = 10_000,
+    idleMs = Number.POSITIVE_INFINITY,
+    totalMs = Number.POSITIVE_INFINITY,
+    servedName = 'alpha',
+    backendHeaders,
+    control,
+    port = 0,
+  } = options;
+  const upstream = options.upstream ?? (await httpUpstream((_, res) => res.end('{}')));
+  const backend = new ScriptedBackend(upstream.origin, { servedName, headers: backendHeaders ?? {} });
+  const admission = new ScriptedAdmission(backend);
+  const facts: Fact[] = [];
+  const bugs: unknown[] = [];
+  const names: Record<string, string> = {
+    alpha: 'alpha',
+    'gpt-4o': 'alpha',
+    beta: 'beta',
+    off: 'off',
+    'org/model': 'org/model',
+  };
+  const gate: Gate = {
+    find: (name) => {
+      const model = names[name];
+      return model === undefined
+        ? undefined
+        : { model: modelId(model), enabled: model !== 'off', responseMs, idleMs, totalMs, rewrite: options.rewrite };
+    },
+    unnamed: () => options.unnamed?.() ?? 'nobody',
+    admission,
+    corsOrigins: options.corsOrigins ?? [],
+    assets: [/\.(?:js|css)$/],
+    retryAfterMs: () => 4_200,
+    progress: (model) => `${model} wakes`,
+    reporter: { report: (fact) => facts.push(fact) },
+    clock: systemClock(),
+    limits: { ...LIMITS, ...limits },
+    bug: (error) => bugs.push(error),
+  };
+  const listener = await Listener.open({ host: '127.0.0.1', port, gate, control: control ?? (() => false) });
+  onTestFinished(async () => {
+    await listener.close(0);
+    await upstream.close();
+    if (bugs.length > 0) throw new Error('a bug was reported', { cause: bugs[0] });
+  });
+  const records = (): RequestRecord[] => facts.flatMap((fact) => (fact.kind === 'request-ended' ? [fact.request] : []));
+  return {
+    port: listener.port,
+    listener,
+    upstream,
+    backend,
+    admission,
+    facts,
+    bugs,
+    records,
+    record: async () => {
+      const record = await waitFor('the record of the request', () => records()[0]);
+      if (records().length > 1) throw new Error(`${records().length} requests ended, not one`);
+      return record;
+    },
+  };
+}

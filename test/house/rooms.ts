@@ -1,0 +1,37 @@
+/** What a room may import from outside itself. A name is a room, or one file or folder of a room. */
+export type Room = {
+  /** Anything, values and types. */
+  readonly values: readonly string[];
+  /** Types only, by `import type`. */
+  readonly types: readonly string[];
+  /** npm packages and Node's own modules; `npm` and `node` stand for all of them. */
+  readonly packages: readonly string[];
+};
+
+/** Who may import whom: rooms import downwards only. Tests and scripts are no rooms and may import anything. */
+export const ROOMS: Readonly<Record<string, Room>> = {
+  core: { values: [], types: [], packages: [] },
+  ports: { values: [], types: ['core'], packages: [] },
+  config: { values: ['core'], types: [], packages: ['zod', 'yaml', 'jsonc-parser', 'node:fs', 'node:path'] },
+  engines: { values: ['core', 'ports'], types: ['config'], packages: ['p-queue'] },
+  runtime: { values: ['core', 'ports', 'engines/driver'], types: [], packages: ['p-queue'] },
+  adapters: { values: ['core', 'ports'], types: [], packages: ['npm', 'node'] },
+  proxy: {
+    values: ['core', 'ports', 'runtime/admission', 'runtime/view'],
+    types: ['engines/driver', 'config'],
+    packages: ['npm', 'node'],
+  },
+  api: {
+    values: ['core', 'ports'],
+    types: ['runtime', 'config'],
+    packages: ['hono', '@hono/node-server', 'zod', 'node'],
+  },
+  observe: { values: ['core', 'ports'], types: [], packages: ['npm', 'node'] },
+  quickstart: { values: ['core', 'ports'], types: ['config'], packages: ['node'] },
+  cli: { values: ['app', 'config', 'api/admin/contract'], types: ['core'], packages: ['npm', 'node'] },
+  app: {
+    values: ['core', 'ports', 'config', 'engines', 'runtime', 'adapters', 'proxy', 'api', 'observe', 'quickstart'],
+    types: [],
+    packages: ['npm', 'node'],
+  },
+};

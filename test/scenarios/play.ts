@@ -1,0 +1,221 @@
+import { defaultEngineRules, type Engine, type EngineCommand, type EngineEvent } from '../../src/core/engine.ts';
+import { after, engineId, invariant, modelId, ticketId } from '../../src/core/kinds.ts';
+import type { EngineId, Millis, ModelId } from '../../src/core/kinds.ts';
+import type { ModelTerms } from '../../src/core/member.ts';
+import type { StageEffect, StageEvent } from '../../src/core/stage.ts';
+import type { Took } from '../../src/core/swap.ts';
+import { realCore } from '../sim/core-under-test.ts';
+import { Theatre, type Hooks } from '../sim/theatre.ts';
+import { Timeline } from '../sim/timeline.ts';
+import { sayEffect } from '../sim/transcript.ts';
+import { Line } from './line.ts';
+
+type Order = { readonly epoch: number; readonly command: EngineCommand; readonly since: Millis };
+
+/** Carries out the lines of a scenario on the production stage and engines, and writes down what they do. Engines answer when told to. */
+export class Play implements Hooks {
+  readonly now = (): Millis => this.#timeline.now;
+  readonly #timeline = new Timeline();
+  readonly #models: ModelTerms[] = [];
+  readonly #tickets = new Map<number, ModelId>();
+  /** What each engine has been told and has not answered, and what it was told before that. */
+  readonly #orders = new Map<EngineId, Order>();
+  readonly #superseded = new Map<EngineId, Order>();
+  readonly #alarms = new Map<EngineId | 'stage', () => void>();
+  #stage = new Line('stage');
+  #theatre: Theatre | undefined;
+  #said: string[] = [];
+  #waitingSince: Millis | undefined;
+
+  /** Runs one line; set-up lines come first. */
+  run(line: Line): void {
+    switch (line.verb) {
+      case 'stage':
+        invariant(this.#theatre === undefined, 'the stage is set up before the play begins');
+        this.#stage = line;
+        return;
+      case 'model':
+        invariant(this.#theatre === undefined, 'models are set up before the play begins');
+        this.#models.push(termsOf(line));
+        return;
+      case 'wait':
+        return this.#wait(line.duration(0));
+      case 'suspend':
+        return this.#timeline.jump(line.duration(0));
+      case 'arrive':
+        return this.#arrive(line);
+      case 'load':
+        return this.#post({ kind: 'load-asked', order: ticketId(line.number(0)), model: modelId(line.word(1)) });
+      case 'unload':
+        return this.#post({
+          kind: 'unload-asked',
+          order: ticketId(line.number(0)),
+          model: modelId(line.word(1)),
+          level: line.level('level'),
+        });
+      case 'leave':
+        return this.#post({ kind: 'ticket-abandoned', ...this.#ticket(line) });
+      case 'settle':
+        return this.#post({ kind: 'lease-settled', ...this.#ticket(line) });
+      case 'shutdown':
+        return this.#post({ kind: 'shutdown-asked', withinMs: line.duration(0) });
+      case 'done':
+        return this.#each(line, (id) => this.#answer(id, 'done', line.rest));
+      case 'fail':
+        return this.#each(line, (id) => this.#answer(id, 'failed', line.rest));
+      case 'late-done':
+      case 'late-fail':
+        return this.#each(line, (id) => this.#lateAnswer(id, line.verb === 'late-done'));
+      case 'exit':
+        return this.#each(line, (id) => this.#lose(id, 'process-exited', line, 0));
+      case 'late-exit':
+        return this.#each(line, (id) => this.#lose(id, 'process-exited', line, 1));
+      case 'unresponsive':
+        return this.#each(line, (id) => this.#lose(id, 'unresponsive', line, 0));
+      case 'late-unresponsive':
+        return this.#each(line, (id) => this.#lose(id, 'unresponsive', line, 1));
+      default:
+        throw new Error(`no such line: ${line.verb}`);
+    }
+  }
+
+  /** What was said since the last time. */
+  takeSaid(): readonly string[] {
+    const said = this.#said;
+    this.#said = [];
+    return said;
+  }
+
+  // --- what the theatre tells
+
+  handled(_event: StageEvent, _effects: readonly StageEffect[]): void {}
+
+  effect(effect: StageEffect): void {
+    this.#say(sayEffect(effect));
+  }
+
+  stepped(id: EngineId, before: Engine, engine: Engine): void {
+    const order = this.#orders.get(id);
+    if (engine.epoch !== before.epoch && order !== undefined) {
+      this.#superseded.set(id, order);
+      this.#orders.delete(id);
+    }
+    if (engine.phase !== before.phase) this.#say(`${id} ${before.phase.kind} -> ${engine.phase.kind}`);
+    this.#alarm(id, this.#playing.engineDueAt(id), () => this.#playing.step(id, { kind: 'time-passed' }));
+  }
+
+  command(id: EngineId, epoch: number, command: EngineCommand): void {
+    this.#orders.set(id, { epoch, command, since: this.now() });
+  }
+
+  settled(): void {
+    this.#alarm('stage', this.#playing.stage.dueAt, () => this.#playing.post({ kind: 'time-passed' }));
+  }
+
+  // --- what lines do
+
+  get #playing(): Theatre {
+    if (this.#theatre !== undefined) return this.#theatre;
+    const options = {
+      models: this.#models,
+      capacity: this.#stage.option('capacity', 1),
+      drains: this.#stage.flag('drains', true),
+      drainMs: this.#stage.time('drain', 600_000),
+      minActiveMs: this.#stage.time('min_active', 0),
+      policy: realCore.fifo,
+    };
+    this.#theatre = new Theatre(realCore, options, () => defaultEngineRules, this);
+    return this.#theatre;
+  }
+
+  #post(event: StageEvent): void {
+    this.#playing.post(event);
+  }
+
+  #arrive(line: Line): void {
+    const model = modelId(line.word(1));
+    for (const number of line.numbers(0)) {
+      this.#tickets.set(number, model);
+      this.#post({ kind: 'ticket-arrived', ticket: ticketId(number), model });
+    }
+  }
+
+  #ticket(line: Line): { readonly ticket: ReturnType<typeof ticketId>; readonly model: ModelId } {
+    const number = line.number(0);
+    const model = this.#tickets.get(number);
+    if (model === undefined) throw new Error(`request ${number} has not arrived`);
+    return { ticket: ticketId(number), model };
+  }
+
+  #wait(ms: number): void {
+    const until = after(this.now(), ms);
+    void this.#playing;
+    this.#waitingSince = this.now();
+    this.#timeline.runUntil(until);
+    this.#waitingSince = undefined;
+  }
+
+  #answer(id: EngineId, how: 'done' | 'failed', reason: string): void {
+    const order = this.#orders.get(id);
+    if (order === undefined) throw new Error(`${id} has nothing to do`);
+    this.#orders.delete(id);
+    const { epoch } = order;
+    const took: Took = { actMs: this.now() - order.since, proofMs: 0 };
+    if (how === 'done') this.#playing.step(id, { kind: 'command-done', epoch }, took);
+    else this.#playing.step(id, { kind: 'command-failed', epoch, reason });
+  }
+
+  #lateAnswer(id: EngineId, done: boolean): void {
+    const order = this.#superseded.get(id);
+    if (order === undefined) throw new Error(`no command of ${id} has been given up`);
+    const { epoch } = order;
+    const event: EngineEvent = done
+      ? { kind: 'command-done', epoch }
+      : { kind: 'command-failed', epoch, reason: 'too late' };
+    this.#playing.step(id, event);
+  }
+
+  /** `earlier` says that it is not about the process that runs now. */
+  #lose(id: EngineId, kind: 'process-exited' | 'unresponsive', line: Line, earlier: number): void {
+    const born = this.#playing.engine(id).born - earlier;
+    this.#playing.step(id, { kind, born, reason: line.rest });
+  }
+
+  /** `a` is every engine of a that has something to do, or all of them; `a#1` is one. */
+  #each(line: Line, act: (id: EngineId) => void): void {
+    const name = line.word(0);
+    const engines = this.#playing.engines.filter((id) => id === name || this.#isOf(id, name));
+    if (engines.length === 0) throw new Error(`there is no ${name}`);
+    const busy = engines.filter((id) => this.#orders.has(id));
+    for (const id of busy.length > 0 ? busy : engines) act(id);
+  }
+
+  #isOf(id: EngineId, name: string): boolean {
+    return this.#models.some(({ model, engines }) => model === name && engines.includes(id));
+  }
+
+  #alarm(key: EngineId | 'stage', at: Millis | undefined, ring: () => void): void {
+    this.#alarms.get(key)?.();
+    this.#alarms.delete(key);
+    if (at !== undefined && Number.isFinite(at)) this.#alarms.set(key, this.#timeline.at(at, ring));
+  }
+
+  #say(said: string | undefined): void {
+    if (said === undefined) return;
+    const time = this.#waitingSince === undefined ? '' : `after ${(this.now() - this.#waitingSince) / 1_000}s: `;
+    this.#said.push(`> ${time}${said}`);
+  }
+}
+
+function termsOf(line: Line): ModelTerms {
+  const model = modelId(line.word(0));
+  return {
+    model,
+    engines: Array.from({ length: line.option('replicas', 1) }, (_, replica) => engineId(model, replica)),
+    cost: line.option('cost', 1),
+    targetInflight: line.option('target', 32),
+    maxWaiting: line.option('max_waiting', 1_000),
+    patienceMs: line.time('patience', 60_000),
+    sleepLevel: line.level('level'),
+  };
+}

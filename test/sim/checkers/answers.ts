@@ -1,0 +1,131 @@
+import type { TicketId } from '../../../src/core/kinds.ts';
+import type { StageEffect } from '../../../src/core/stage.ts';
+import { must } from '../violation.ts';
+import { memberOf, type Checker, type Scene } from './checker.ts';
+
+type Reject = Extract<StageEffect, { readonly kind: 'reject' }>;
+type Cut = Extract<StageEffect, { readonly kind: 'cut' }>;
+type OrderDone = Extract<StageEffect, { readonly kind: 'order-done' }>;
+type SetGoal = Extract<StageEffect, { readonly kind: 'set-goal' }>;
+
+/** What is said is true: refusals, cuts and orders name what really is so, and no engine is put away under a lease. */
+export class AnswersChecker implements Checker {
+  readonly #scene: Scene;
+  #closed = false;
+
+  constructor(scene: Scene) {
+    this.#scene = scene;
+  }
+
+  effect(effect: StageEffect): void {
+    if (effect.kind === 'reject') this.#refusal(effect);
+    if (effect.kind === 'cut') for (const ticket of effect.tickets) this.#cut(effect, ticket);
+    if (effect.kind === 'order-done') this.#orderDone(effect);
+    if (effect.kind === 'set-goal') this.#goal(effect);
+    if (effect.kind !== 'closed') return;
+    must(!this.#closed, 'closed was told twice');
+    this.#closed = true;
+    this.#everythingIsOff();
+  }
+
+  settled(): void {
+    const { theatre, book, now, closingAt, plan } = this.#scene;
+    const over = closingAt !== undefined && closingAt <= now();
+    must(!over || !book.anyoneWaits, 'somebody waits though the time to shut down is up');
+    for (const { id, engine, model, cut } of book.open) {
+      if (cut !== undefined || engine === undefined) continue;
+      must(!over, `lease ${id} is still open though the time to shut down is up`);
+      const { kind } = theatre.engine(engine).phase;
+      must(kind === 'awake', `lease ${id} is open on ${engine}, which is ${kind}`);
+      const { part } = memberOf(this.#scene, model);
+      const mayDrain = part.kind !== 'draining' || (part.deadline > now() && (plan.drains || part.for === undefined));
+      must(mayDrain, `lease ${id} is still open though the drain is over`);
+    }
+    if (closingAt === undefined) return;
+    if (!book.anyoneWaits && book.open.size === 0) this.#everythingGoes();
+    const loads = plan.models.some(({ terms }) => book.waiting(terms.model).some(({ kind }) => kind === 'load'));
+    must(!loads, 'somebody waits for a load while catnap shuts down');
+  }
+
+  rested(): void {
+    const asked = this.#scene.closingAt !== undefined;
+    must(this.#closed === asked, asked ? 'never told: closed' : 'closed, and nobody asked');
+    if (this.#closed) this.#everythingIsOff();
+  }
+
+  #everythingGoes(): void {
+    const { theatre } = this.#scene;
+    for (const engine of theatre.engines) {
+      const { kind } = theatre.engine(engine).phase;
+      const goes = kind === 'off' || kind === 'failed' || kind === 'stopping' || kind === 'reaping' || kind === 'stuck';
+      must(goes, `nobody is left to be served, and ${engine} is ${kind}`);
+    }
+  }
+
+  #everythingIsOff(): void {
+    const { theatre } = this.#scene;
+    for (const engine of theatre.engines) {
+      const { kind } = theatre.engine(engine).phase;
+      must(kind === 'off' || kind === 'failed', `closed, and ${engine} is ${kind}`);
+    }
+  }
+
+  #refusal({ code, ticket, model, retryAt }: Reject): void {
+    const { book, theatre, closingAt, now } = this.#scene;
+    const { terms } = memberOf(this.#scene, model);
+    switch (code) {
+      case 'lane_full':
+        return must(book.waiting(model).length > terms.maxWaiting, `${ticket} was told that the lane is full`);
+      case 'engine_failed': {
+        const kinds = terms.engines.map((engine) => theatre.engine(engine).phase.kind);
+        const failed = kinds.some((kind) => kind === 'reaping' || kind === 'stuck' || kind === 'failed');
+        must(failed, `${ticket} was told that ${model} failed, which is ${kinds.join('+')}`);
+        must(retryAt !== undefined, `${ticket} was told that ${model} failed, and not when to come back`);
+        return must(retryAt >= now(), `${ticket} was told to come back at ${retryAt}, and it is ${now()}`);
+      }
+      case 'model_unloading':
+        return must(book.unloading(model), `${ticket} was told that ${model} is being unloaded`);
+      case 'shutting_down':
+        return must(closingAt !== undefined, `${ticket} was told that catnap shuts down`);
+      case 'wait_timeout':
+        return undefined;
+      default:
+        return must(false, `the stage does not answer ${code}`);
+    }
+  }
+
+  #cut({ code, model }: Cut, id: TicketId): void {
+    const { book, theatre, now, plan, closingAt } = this.#scene;
+    const { engine } = book.ticket(id);
+    const phase = engine === undefined ? undefined : theatre.engine(engine).phase;
+    const { part } = memberOf(this.#scene, model);
+    const overdue = part.kind !== 'draining' || part.deadline <= now();
+    if (code === 'engine_died') must(phase?.kind !== 'awake', `${id} was cut for the death of ${engine}, which lives`);
+    else if (code === 'drained') must(!plan.drains || overdue, `${id} was cut before the drain's deadline`);
+    else must(closingAt !== undefined && closingAt <= now(), `${id} was cut before the time to shut down was up`);
+  }
+
+  #orderDone({ order, model }: OrderDone): void {
+    const { book, theatre } = this.#scene;
+    const engines = memberOf(this.#scene, model).terms.engines.map((engine) => theatre.engine(engine));
+    const kinds = engines.map(({ phase }) => phase.kind).join('+');
+    if (book.ticket(order).kind === 'load') {
+      const awake = engines.some(({ phase }) => phase.kind === 'awake');
+      return must(awake, `${model} is said to be loaded and is ${kinds}`);
+    }
+    const latest = [...book.unloads].findLast((other) => other.model === model);
+    const ended = book.ticket(order) === latest && latest.level === 5;
+    for (const { phase, goal } of engines) {
+      const sleeps = phase.kind === 'asleep' && goal.kind !== 'off' && !ended;
+      must(sleeps || phase.kind === 'off' || phase.kind === 'failed', `${model} is said to be away and is ${kinds}`);
+    }
+    return undefined;
+  }
+
+  #goal({ engine, goal }: SetGoal): void {
+    const { theatre, book } = this.#scene;
+    if (goal.kind === 'awake') return must(!this.#closed, `${engine} is woken after the end`);
+    const awake = theatre.engine(engine).phase.kind === 'awake';
+    return must(!awake || book.openOn(engine) === 0, `${engine} is put away under an open lease`);
+  }
+}

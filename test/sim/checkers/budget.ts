@@ -1,0 +1,70 @@
+import type { Engine } from '../../../src/core/engine.ts';
+import type { EngineId, ModelId } from '../../../src/core/kinds.ts';
+import type { StageEffect } from '../../../src/core/stage.ts';
+import { must } from '../violation.ts';
+import { describe, memberOf, trulyAtRest, type Checker, type Scene } from './checker.ts';
+
+/** The budget holds at every moment, and nobody is let at an engine that is not awake or has enough to do. */
+export class BudgetChecker implements Checker {
+  readonly #scene: Scene;
+  /** Engines that may hold memory: from the start or the waking until it is proven that they do not. Ending a sleeper takes none. */
+  readonly #holding = new Set<EngineId>();
+
+  /** Who has had room since the step before. */
+  #inside: ReadonlySet<ModelId> = new Set();
+
+  constructor(scene: Scene) {
+    this.#scene = scene;
+  }
+
+  effect(effect: StageEffect): void {
+    this.#holds();
+    if (effect.kind === 'set-goal' && effect.goal.kind === 'awake') this.#comesIn(effect.engine);
+    if (effect.kind !== 'grant') return;
+    const { theatre, book } = this.#scene;
+    const { ticket, model, engine } = effect;
+    const { phase } = theatre.engine(engine);
+    const { terms } = memberOf(this.#scene, model);
+    must(phase.kind === 'awake', `${ticket} was granted on ${engine}, which is ${phase.kind}`);
+    must(terms.engines.includes(engine), `${engine} does not serve ${model}`);
+    must(book.openOn(engine) < terms.targetInflight, `${engine} was given more than target_inflight`);
+  }
+
+  stepped(engine: EngineId, _before: Engine, { phase }: Engine): void {
+    if (phase.kind === 'starting' || phase.kind === 'waking') this.#holding.add(engine);
+    if (this.#scene.theatre.atRest(engine)) this.#holding.delete(engine);
+    this.#holds();
+  }
+
+  settled(): void {
+    this.#holds();
+    const { members } = this.#scene.theatre.stage;
+    const inside = [...members].filter(([, { part }]) => part.kind !== 'out' && part.kind !== 'summoned');
+    this.#inside = new Set(inside.map(([model]) => model));
+  }
+
+  /** Nobody comes in before the room is proven free: then not even a sleeper that is being cleared away may be in it. */
+  #comesIn(engine: EngineId): void {
+    const { theatre, plan } = this.#scene;
+    const members = [...theatre.stage.members.values()];
+    const comer = members.find(({ terms }) => terms.engines.includes(engine));
+    if (comer === undefined || comer.terms.cost === 0 || this.#inside.has(comer.model)) return;
+    let room = plan.capacity - comer.terms.cost;
+    for (const other of members) {
+      const away = other.part.kind === 'out' || other.part.kind === 'summoned';
+      if (other !== comer && !(away && trulyAtRest(this.#scene, other))) room -= other.terms.cost;
+    }
+    must(room >= 0, () => `${comer.model} comes in without room: ${describe(this.#scene)}`);
+  }
+
+  #holds(): void {
+    const { theatre, plan } = this.#scene;
+    let taken = 0;
+    for (const member of theatre.stage.members.values()) {
+      const { kind } = member.part;
+      const holds = member.terms.engines.some((engine) => this.#holding.has(engine));
+      if (holds || kind === 'entering' || kind === 'on' || kind === 'draining') taken += member.terms.cost;
+    }
+    must(taken <= plan.capacity, () => `${taken} of ${plan.capacity} are taken: ${describe(this.#scene)}`);
+  }
+}

@@ -1,0 +1,70 @@
+import type { Engine, EngineEvent } from '../../../src/core/engine.ts';
+import type { EngineId, Millis, ModelId } from '../../../src/core/kinds.ts';
+import type { Member } from '../../../src/core/member.ts';
+import type { StageEffect, StageEvent } from '../../../src/core/stage.ts';
+import type { Book } from '../book.ts';
+import type { ModelPlan, WorldPlan } from '../plan.ts';
+import type { Theatre } from '../theatre.ts';
+import { must } from '../violation.ts';
+
+/** How far sums of times with fractions may be off. */
+export const ROUNDING = 1e-6;
+
+/** What checkers may look at. */
+export type Scene = {
+  readonly plan: WorldPlan;
+  readonly theatre: Theatre;
+  readonly book: Book;
+  readonly now: () => Millis;
+  /** The earliest moment by which a shutdown that was asked for has to be forced. */
+  readonly closingAt: Millis | undefined;
+  /** Whether the process of the engine is alive, whatever is believed of it. */
+  lives(engine: EngineId): boolean;
+};
+
+/** Watches one promise. Each method is called at every step; a promise that does not hold throws a `Violation`. */
+export interface Checker {
+  /** The stage has moved and the book knows of the event, but not yet of the effects. */
+  handled?(event: StageEvent, effects: readonly StageEffect[]): void;
+  /** Before the effect is written into the book and carried out. */
+  effect?(effect: StageEffect): void;
+  stepped?(engine: EngineId, before: Engine, after: Engine, event: EngineEvent): void;
+  /** Nothing is left to be handled in this turn. */
+  settled?(): void;
+  /** Nothing is due any more. */
+  rested?(): void;
+}
+
+export function memberOf({ theatre }: Scene, model: ModelId): Member {
+  const member = theatre.stage.members.get(model);
+  must(member !== undefined, `${model} is not on the stage`);
+  return member;
+}
+
+export function planOf({ plan }: Scene, model: ModelId): ModelPlan {
+  const found = plan.models.find(({ terms }) => terms.model === model);
+  must(found !== undefined, `${model} is not in the plan`);
+  return found;
+}
+
+/** Whether every engine of the model truly holds nothing, whatever the stage believes. */
+export function trulyAtRest({ theatre }: Scene, { terms }: Member): boolean {
+  return terms.engines.every((engine) => theatre.atRest(engine));
+}
+
+/** Whether a failed engine of the model is in the pause before its next try. */
+export function inPause({ theatre, now }: Scene, { terms }: Member): boolean {
+  return terms.engines.some((engine) => {
+    const { phase } = theatre.engine(engine);
+    return phase.kind === 'failed' && phase.retryAt > now();
+  });
+}
+
+/** The whole cast in one line. */
+export function describe({ theatre }: Scene): string {
+  const parts = [...theatre.stage.members.values()].map(({ model, part, terms, lane, leases }) => {
+    const engines = terms.engines.map((engine) => theatre.engine(engine).phase.kind).join('+');
+    return `${model} ${part.kind} (${engines}, ${lane.length} waiting, ${leases.size} open)`;
+  });
+  return parts.join('; ');
+}

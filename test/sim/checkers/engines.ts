@@ -1,0 +1,95 @@
+import type { Engine, EngineEvent } from '../../../src/core/engine.ts';
+import type { EngineId, ModelId } from '../../../src/core/kinds.ts';
+import type { PartKind } from '../../../src/core/cast.ts';
+import type { StageEvent } from '../../../src/core/stage.ts';
+import { must } from '../violation.ts';
+import { memberOf, type Checker, type Scene } from './checker.ts';
+
+/** An engine believes only what concerns it now, keeps its pauses, and those who wait for it hear of its failures. */
+export class EnginesChecker implements Checker {
+  readonly #scene: Scene;
+  /** Until when each engine may not be started again. */
+  readonly #pauses = new Map<EngineId, number>();
+  readonly #parts = new Map<ModelId, PartKind>();
+  /** Who has failed anew: that an earlier failure is still being cleared away is no news. */
+  readonly #failed = new Set<EngineId>();
+  /** Whose start was given up in this turn. */
+  readonly #givenUp = new Set<ModelId>();
+
+  constructor(scene: Scene) {
+    this.#scene = scene;
+  }
+
+  stepped(id: EngineId, before: Engine, { phase, goal }: Engine, event: EngineEvent): void {
+    const now = this.#scene.now();
+    const moved = phase !== before.phase;
+    must(!moved || !isLate(event, before), `${id} believed a late ${event.kind}`);
+    if (event.kind === 'time-passed' && moved)
+      must(now >= dueAt(before), `${id} was ${before.phase.kind} until ${dueAt(before)} and was given up at ${now}`);
+    if (phase.kind === 'reaping' && moved) this.#pauses.set(id, phase.failed.retryAt);
+    if (phase.kind === 'reaping' && moved && before.phase.kind !== 'stuck') this.#failed.add(id);
+    const starts = phase.kind === 'starting' && moved;
+    must(!starts || now >= (this.#pauses.get(id) ?? 0), `${id} is started in the pause after its failure`);
+    const ends = goal.kind !== 'off' || phase.kind === 'off' || phase.kind === 'failed' || isEnding(phase.kind);
+    must(ends, `${id} shall be off and goes on ${phase.kind}`);
+  }
+
+  handled(event: StageEvent): void {
+    if (event.kind === 'engine-moved' && event.phase.kind === 'reaping' && this.#failed.delete(event.engine)) {
+      const member = memberOf(this.#scene, event.model);
+      const { giveUp } = event.phase.failed.failure;
+      const was = this.#parts.get(event.model);
+      if (giveUp && (was === 'entering' || (was === 'on' && !member.anyAwake))) this.#givenUp.add(event.model);
+      if (was === 'on' && !giveUp && !member.anyAwake) {
+        const wanted = this.#scene.book.first(event.model) !== undefined;
+        const comesBack = member.part.kind === 'entering';
+        must(comesBack || !wanted || this.#closing, `${event.model} died in its turn and left those who wait for it`);
+      }
+    }
+    for (const [model, { part }] of this.#scene.theatre.stage.members) this.#parts.set(model, part.kind);
+  }
+
+  settled(): void {
+    for (const model of this.#givenUp) {
+      const first = this.#scene.book.first(model);
+      must(first === undefined, `${model} was given up, and ${first?.id} was not told`);
+    }
+    this.#givenUp.clear();
+  }
+
+  rested(): void {
+    for (const id of this.#scene.theatre.engines) {
+      const { kind } = this.#scene.theatre.engine(id).phase;
+      must((kind !== 'awake' && kind !== 'asleep') || this.#scene.lives(id), `${id} counts as ${kind} and is dead`);
+    }
+  }
+
+  get #closing(): boolean {
+    const { closingAt, now } = this.#scene;
+    return closingAt !== undefined && closingAt <= now();
+  }
+}
+
+function isLate(event: EngineEvent, before: Engine): boolean {
+  switch (event.kind) {
+    case 'command-done':
+    case 'command-failed':
+      return event.epoch !== before.epoch;
+    case 'process-exited':
+    case 'unresponsive':
+      return event.born !== before.born;
+    case 'goal-set':
+    case 'time-passed':
+      return false;
+    default:
+      return event satisfies never;
+  }
+}
+
+function dueAt({ phase }: Engine): number {
+  if (phase.kind === 'stuck' || phase.kind === 'failed') return phase.retryAt;
+  return 'deadline' in phase ? phase.deadline : Number.POSITIVE_INFINITY;
+}
+
+const isEnding = (kind: Engine['phase']['kind']): boolean =>
+  kind === 'stopping' || kind === 'reaping' || kind === 'stuck';

@@ -1,0 +1,161 @@
+import type { Fact } from '../../../src/core/facts.ts';
+import type { ModelId } from '../../../src/core/kinds.ts';
+import type { StageEffect, StageEvent } from '../../../src/core/stage.ts';
+import type { Ticket } from '../book.ts';
+import { must } from '../violation.ts';
+import { describe, inPause, memberOf, ROUNDING, trulyAtRest, type Checker, type Scene } from './checker.ts';
+import { Turns, type Turn } from './turns.ts';
+
+type Planned = Extract<Fact, { readonly kind: 'swap-planned' }>;
+type Grant = Extract<StageEffect, { readonly kind: 'grant' }>;
+type SetGoal = Extract<StageEffect, { readonly kind: 'set-goal' }>;
+
+/** What `fifo` promises: the oldest is next, a closed batch is served and stays closed, every turn serves somebody, nobody moves for nobody. */
+export class FairnessChecker implements Checker {
+  readonly #scene: Scene;
+  readonly #turns: Turns;
+  /** Who could have been summoned when the step before this one ended. */
+  readonly #able = new Set<ModelId>();
+  /** Who was summoned in this step and needs room. */
+  #planned: { readonly model: ModelId; readonly seq: number }[] = [];
+
+  constructor(scene: Scene) {
+    this.#scene = scene;
+    this.#turns = new Turns(scene);
+  }
+
+  handled(event: StageEvent): void {
+    this.#planned = [];
+    this.#turns.handled(event);
+  }
+
+  effect(effect: StageEffect): void {
+    this.#turns.effect(effect);
+    if (effect.kind === 'grant') this.#inBatch(effect);
+    if (effect.kind === 'set-goal' && effect.goal.kind !== 'awake') this.#batchWasServed(effect);
+    if (effect.kind === 'tell' && effect.fact.kind === 'swap-planned') this.#isDue(effect.fact);
+  }
+
+  settled(): void {
+    this.#able.clear();
+    for (const [model, member] of this.#scene.theatre.stage.members) {
+      const away = member.part.kind === 'out' || member.part.kind === 'summoned';
+      const startable = trulyAtRest(this.#scene, member) && !inPause(this.#scene, member);
+      if (!away || !startable || this.#scene.book.first(model) === undefined) continue;
+      must(member.terms.cost > 0, `${model} needs no room, and somebody waits for it`);
+      this.#able.add(model);
+    }
+    this.#nobodyWaitsForNothing();
+    this.#nobodyGoesForNothing();
+  }
+
+  #inBatch({ ticket: id, model }: Grant): void {
+    const { book, plan } = this.#scene;
+    const ticket = book.ticket(id);
+    const turn = this.#turns.get(model);
+    must(turn !== undefined, `${id} was served outside of a turn of ${model}`);
+    const { closed } = turn;
+    must(closed === undefined || ticket.seq < closed.place, `${id} was served after the batch of ${model} was closed`);
+    const alone = memberOf(this.#scene, model).terms.cost === plan.capacity;
+    if (!alone || !plan.drains || plan.minActiveMs > 0 || ticket.seq < turn.from) return;
+    for (const other of this.#able) {
+      const first = book.first(other);
+      if (other === model || first === undefined || memberOf(this.#scene, other).terms.cost === 0) continue;
+      must(ticket.seq < first.seq, `${id} of ${model} was served before ${first.id}, which came first and was due`);
+    }
+  }
+
+  #batchWasServed({ engine, goal }: SetGoal): void {
+    const { book, plan, theatre, closingAt, now } = this.#scene;
+    const model = [...theatre.stage.members.values()].find(({ terms }) => terms.engines.includes(engine))?.model;
+    const turn = model === undefined ? undefined : this.#turns.get(model);
+    if (model === undefined || turn?.closed === undefined || !plan.drains || book.unloading(model)) return;
+    if (now() >= turn.closed.at + plan.drainMs) return;
+    if (theatre.engine(engine).phase.kind !== 'awake' || (closingAt !== undefined && closingAt <= now())) return;
+    const first = book.first(model);
+    const served = first === undefined || first.seq >= turn.closed.place;
+    must(served, `${engine} is told to be ${goal.kind}, and ${first?.id} of its batch was not served`);
+  }
+
+  #isDue({ swap, to, from }: Planned): void {
+    const { book, plan, theatre, now } = this.#scene;
+    const first = book.first(to);
+    must(first !== undefined, `${to} was summoned and nobody waits for it`);
+    const summoned = memberOf(this.#scene, to);
+    must(!inPause(this.#scene, summoned), `${to} was summoned in the pause after a failure`);
+    must(trulyAtRest(this.#scene, summoned), `${to} was summoned before it was at rest`);
+    if (summoned.terms.cost > 0) {
+      for (const [model, member] of theatre.stage.members) {
+        const other = book.first(model);
+        if (model === to || other === undefined || other.seq > first.seq) continue;
+        const due = member.part.kind === 'out' && trulyAtRest(this.#scene, member);
+        must(!due, `${to} was summoned before ${model}, for which somebody waits since before`);
+      }
+      for (const { model, seq } of this.#planned)
+        must(seq < first.seq, `${model} was summoned before ${to}, for which somebody waits since before`);
+      this.#planned.push({ model: to, seq: first.seq });
+    }
+    for (const model of from) {
+      const turn = this.#hadItsTurn(model, to);
+      turn.closed = { swap, place: plan.drains ? Math.max(turn.from, first.seq) : 0, at: now() };
+      const next = book.first(model)?.seq ?? Number.POSITIVE_INFINITY;
+      const serves = turn.answered > 0 || next < turn.closed.place;
+      must(!turn.waitedFor || serves, `${model} has to make room for ${to} and serves nobody`);
+    }
+  }
+
+  #hadItsTurn(model: ModelId, to: ModelId): Turn {
+    const { plan, book, now } = this.#scene;
+    const turn = this.#turns.get(model);
+    must(turn !== undefined, `${model} has to make room for ${to} and is not on`);
+    const age = now() - turn.at + ROUNDING;
+    must(age >= plan.minActiveMs, `${model} has to make room for ${to} after ${age} of ${plan.minActiveMs} ms`);
+    if (plan.drains || turn.settled > 0 || age >= plan.drainMs) return turn;
+    const open = [...book.open].some((lease) => lease.model === model);
+    must(!open, `${model} is cut for ${to} before it has served anybody to the end`);
+    return turn;
+  }
+
+  /** Who is next is summoned as soon as enough of those who are on may go, whatever else is under way. */
+  #nobodyWaitsForNothing(): void {
+    const { theatre, book, now, closingAt, plan } = this.#scene;
+    if (closingAt !== undefined && closingAt <= now()) return;
+    let next: Ticket | undefined;
+    let room = plan.capacity;
+    let at = 0;
+    for (const member of theatre.stage.members.values()) {
+      const { kind } = member.part;
+      const turn = this.#turns.get(member.model);
+      if (kind === 'entering' || kind === 'summoned') room -= member.terms.cost;
+      if (kind === 'on' && turn !== undefined) at = Math.max(at, turn.at + this.#leastMs(turn));
+      const first = kind === 'out' && this.#able.has(member.model) ? book.first(member.model) : undefined;
+      if (first !== undefined && (next === undefined || first.seq < next.seq)) next = first;
+    }
+    if (next === undefined) return;
+    const { model } = next;
+    if (memberOf(this.#scene, model).terms.cost > room) return;
+    const due = theatre.stage.dueAt;
+    must(at > now(), () => `${model} is next, and nothing moves: ${describe(this.#scene)}`);
+    must(due !== undefined && due <= at + ROUNDING, `${model} may come at ${at}, and the stage looks again at ${due}`);
+    must(plan.minActiveMs > 0 || !plan.drains, `${model} is next, and nothing stands in its way`);
+  }
+
+  /** Who made room for a swap that was withdrawn stays, unless others count on the room. */
+  #nobodyGoesForNothing(): void {
+    const { theatre, book, plan, closingAt, now } = this.#scene;
+    if (closingAt !== undefined && closingAt <= now()) return;
+    let room = plan.capacity;
+    for (const { part, terms } of theatre.stage.members.values())
+      if (part.kind === 'on' || part.kind === 'entering' || part.kind === 'summoned') room -= terms.cost;
+    for (const [model, { part, terms }] of theatre.stage.members) {
+      const turn = this.#turns.get(model);
+      if (part.kind !== 'draining' || part.cut || turn?.closed !== undefined || book.unloading(model)) continue;
+      must(terms.cost > room, `${model} makes room for nobody`);
+    }
+  }
+
+  #leastMs({ settled }: Turn): number {
+    const { minActiveMs, drains, drainMs } = this.#scene.plan;
+    return drains || settled > 0 ? minActiveMs : Math.max(minActiveMs, drainMs);
+  }
+}

@@ -1,0 +1,21 @@
+import { AnswersChecker } from './answers.ts';
+import { BudgetChecker } from './budget.ts';
+import type { Checker, Scene } from './checker.ts';
+import { EnginesChecker } from './engines.ts';
+import { FairnessChecker } from './fairness.ts';
+import { PatienceChecker } from './patience.ts';
+import { ProgressChecker } from './progress.ts';
+import { RestChecker } from './rest.ts';
+import { SwapsChecker } from './swaps.ts';
+
+/** Every promise that is watched in every world. */
+export const allCheckers = (scene: Scene): readonly Checker[] => [
+  new BudgetChecker(scene),
+  new EnginesChecker(scene),
+  new PatienceChecker(scene),
+  new FairnessChecker(scene),
+  new ProgressChecker(scene),
+  new AnswersChecker(scene),
+  new SwapsChecker(scene),
+  new RestChecker(scene),
+];

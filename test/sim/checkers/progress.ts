@@ -1,0 +1,73 @@
+import type { Member } from '../../../src/core/member.ts';
+import { must } from '../violation.ts';
+import { describe, trulyAtRest, type Checker, type Scene } from './checker.ts';
+
+/** The stage never stands still while something could move, and its picture of the engines is the true one. */
+export class ProgressChecker implements Checker {
+  readonly #scene: Scene;
+
+  constructor(scene: Scene) {
+    this.#scene = scene;
+  }
+
+  settled(): void {
+    const { theatre, now } = this.#scene;
+    const due = theatre.stage.dueAt;
+    must(due === undefined || due > now(), () => `the stage is due at ${due} and it is ${now()}`);
+    const members = [...theatre.stage.members.values()];
+    for (const member of members) {
+      this.#sees(member);
+      this.#serves(member);
+      this.#goesOn(member);
+    }
+    this.#summonedWaitForSomething(members);
+  }
+
+  #sees(member: Member): void {
+    const { theatre, book } = this.#scene;
+    const { model, part } = member;
+    const wanted = part.kind === 'entering' || part.kind === 'on' || part.kind === 'draining';
+    for (const engine of member.terms.engines) {
+      const { phase, goal } = theatre.engine(engine);
+      const seen = member.phases.get(engine)?.kind;
+      must(seen === phase.kind, `the stage takes ${engine} for ${seen} and it is ${phase.kind}`);
+      must((goal.kind === 'awake') === wanted, `${model} is ${part.kind} and the goal of ${engine} is ${goal.kind}`);
+    }
+    const { length } = book.waiting(model);
+    must(member.lane.length === length, `${model} has lost count of who waits`);
+    must(length <= member.terms.maxWaiting, `${length} wait for ${model}, which is more than max_waiting`);
+  }
+
+  #serves(member: Member): void {
+    const { lane, part, model } = member;
+    if (part.kind === 'on') must(member.anyAwake, `${model} is on and none of its engines is awake`);
+    if (part.kind !== 'on' && part.kind !== 'draining') return;
+    const first = lane.first;
+    if (first === undefined || (part.kind === 'draining' && first.seq >= part.batch)) return;
+    const full = first.kind === 'request' ? member.freeEngine() === undefined : !member.anyAwake;
+    must(full, `${first.ticket} could be served by ${model} and is not`);
+  }
+
+  #goesOn(member: Member): void {
+    const { part, leases, model, lane } = member;
+    const rests = trulyAtRest(this.#scene, member);
+    if (part.kind === 'summoned') must(lane.length > 0, `${model} is summoned and nobody waits for it`);
+    if (part.kind === 'draining') must(leases.size > 0, `${model} drains and has no lease`);
+    if (part.kind === 'draining') must(member.anyAwake, `${model} drains and none of its engines is awake`);
+    if (part.kind === 'leaving') must(leases.size > 0 || !rests, `${model} is leaving and has left`);
+    if (part.kind === 'out') must(leases.size === 0, `${model} is out and has open leases`);
+    if (!this.#scene.book.unloading(model)) return;
+    must(lane.length === 0, `${model} is being put away, and somebody waits for it`);
+    must(part.kind === 'draining' || part.kind === 'leaving' || !rests, `${model} is put away and nobody was told`);
+  }
+
+  #summonedWaitForSomething(members: readonly Member[]): void {
+    if (!members.some(({ part }) => part.kind === 'summoned')) return;
+    const going = members.some((member) => {
+      const { kind } = member.part;
+      const clearing = (kind === 'out' || kind === 'summoned') && !trulyAtRest(this.#scene, member);
+      return kind === 'draining' || kind === 'leaving' || clearing;
+    });
+    must(going, () => `somebody is summoned, and nobody goes to make room: ${describe(this.#scene)}`);
+  }
+}

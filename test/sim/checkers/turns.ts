@@ -1,0 +1,72 @@
+import type { Millis, ModelId } from '../../../src/core/kinds.ts';
+import type { StageEffect, StageEvent } from '../../../src/core/stage.ts';
+import { must } from '../violation.ts';
+import type { Checker, Scene } from './checker.ts';
+
+/** One turn of a model: from the moment it is awake until it goes. */
+export type Turn = {
+  readonly key: string;
+  readonly at: Millis;
+  /** Tickets that came before this place were there when it began. */
+  readonly from: number;
+  readonly waitedFor: boolean;
+  answered: number;
+  settled: number;
+  /** Set when a swap closed its batch: nothing that came at or after this place is served in this turn. */
+  closed: { readonly swap: number; readonly place: number; readonly at: Millis } | undefined;
+};
+
+/** Keeps count of who has a turn and what came of it. */
+export class Turns implements Checker {
+  readonly #scene: Scene;
+  readonly #turns = new Map<ModelId, Turn>();
+  /** Whose turn ended in this step: its effects still belong to it. */
+  readonly #over = new Set<ModelId>();
+
+  constructor(scene: Scene) {
+    this.#scene = scene;
+  }
+
+  get(model: ModelId): Turn | undefined {
+    return this.#turns.get(model);
+  }
+
+  handled(event: StageEvent): void {
+    for (const model of this.#over) this.#turns.delete(model);
+    this.#over.clear();
+    if (event.kind === 'lease-settled') {
+      const turn = this.#turns.get(event.model);
+      if (turn !== undefined) turn.settled++;
+    }
+    for (const [model, { part }] of this.#scene.theatre.stage.members) {
+      const on = part.kind === 'on' ? part : part.kind === 'draining' ? part.was : undefined;
+      if (on === undefined) this.#over.add(model);
+      else if (this.#turns.get(model)?.key !== `${on.since} ${on.from}`) this.#begin(model, `${on.since} ${on.from}`);
+    }
+  }
+
+  /** Called before the effect is looked at by those who ask about turns. */
+  effect(effect: StageEffect): void {
+    if (effect.kind === 'tell' && effect.fact.kind === 'swap-finished') {
+      const { id, to, result } = effect.fact.record;
+      // A turn that nobody waited for any more may be over in the step in which it began.
+      if (result === 'done' && !this.#turns.has(to)) this.#begin(to, 'short');
+      if (result !== 'withdrawn') return;
+      for (const turn of this.#turns.values()) if (turn.closed?.swap === id) turn.closed = undefined;
+    }
+    if (effect.kind !== 'grant' && effect.kind !== 'order-done') return;
+    const turn = this.#turns.get(effect.model);
+    if (turn !== undefined) turn.answered++;
+  }
+
+  #begin(model: ModelId, key: string): void {
+    const { book, now, theatre } = this.#scene;
+    for (const engine of theatre.stage.members.get(model)?.terms.engines ?? []) {
+      const { kind } = theatre.engine(engine).phase;
+      must(kind === 'awake', `a turn of ${model} begins and ${engine} is ${kind}`);
+    }
+    const waitedFor = book.waiting(model).length > 0;
+    const none = { answered: 0, settled: 0, closed: undefined };
+    this.#turns.set(model, { key, at: now(), from: book.arrivals, waitedFor, ...none });
+  }
+}

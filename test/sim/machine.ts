@@ -1,0 +1,157 @@
+import type { EngineCommand, EngineEvent } from '../../src/core/engine.ts';
+import { unreachable, type EngineId } from '../../src/core/kinds.ts';
+import type { Took } from '../../src/core/swap.ts';
+import type { Faults, ModelPlan } from './plan.ts';
+import type { Random } from './random.ts';
+import { must } from './violation.ts';
+
+export type MachineOptions = {
+  readonly id: EngineId;
+  readonly plan: ModelPlan;
+  readonly faults: Faults;
+  readonly random: Random;
+  /** Runs something later; the time is rounded as the world wants it. */
+  readonly in: (ms: number, run: () => void) => void;
+  readonly now: () => number;
+  readonly tell: (event: EngineEvent, took?: Took) => void;
+};
+
+type Order = { readonly epoch: number; readonly command: EngineCommand; readonly since: number };
+
+/** The process behind an engine and its driver, as unkind as they can be. It knows nothing of the engine's own idea of itself. */
+export class Machine {
+  readonly #options: MachineOptions;
+  /** Something of it may still run, and take memory, until a stop has proven it gone. */
+  #process: { readonly born: number; leads: boolean } | undefined;
+  #order: Order | undefined;
+  /** How many more stops will not work. */
+  #stubborn = 0;
+
+  constructor(options: MachineOptions) {
+    this.#options = options;
+  }
+
+  /** Whether the leader of the process group is alive. */
+  get lives(): boolean {
+    return this.#process?.leads ?? false;
+  }
+
+  /** Carries out a command. One that is still in hand is dropped, which only a stop may do. */
+  run(epoch: number, command: EngineCommand): void {
+    const { id } = this.#options;
+    const before = this.#order;
+    if (before !== undefined) {
+      const told = `${id} is told to ${command.kind} while it has to ${before.command.kind}`;
+      must(command.kind === 'stop' && before.command.kind !== 'stop', told);
+      this.#forget(before);
+    }
+    const order = { epoch, command, since: this.#options.now() };
+    this.#order = order;
+    switch (command.kind) {
+      case 'start':
+        return this.#start(order);
+      case 'sleep':
+      case 'wake':
+        return this.#nap(order, command.kind);
+      case 'stop':
+        return this.#stop(order);
+      default:
+        return unreachable(command);
+    }
+  }
+
+  /** The engine has given up waiting for the answer. */
+  giveUp(epoch: number): void {
+    if (this.#order?.epoch === epoch) this.#forget(this.#order);
+  }
+
+  /** The leader of the process group dies. */
+  crash(reason: string): void {
+    const process = this.#process;
+    if (process === undefined || !process.leads) return;
+    process.leads = false;
+    this.#notice(process.born, reason);
+  }
+
+  #start(order: Order): void {
+    const { faults, plan, random, id } = this.#options;
+    must(this.#process === undefined, `${id} starts beside a process that was not proven gone`);
+    this.#process = { born: order.epoch, leads: true };
+    const limit = plan.rules.limits.start;
+    const usual = Math.min(random.around(plan.startMs), limit * 0.7);
+    const ms = random.chance(faults.startSlow) ? random.between(limit / 2, limit * 1.2) : usual;
+    if (random.chance(faults.startHangs)) return;
+    if (random.chance(faults.exits)) this.#exitDuring(order, ms);
+    else this.#finish(order, ms, random.chance(faults.startFails));
+  }
+
+  #nap(order: Order, kind: 'sleep' | 'wake'): void {
+    const { faults, plan, random } = this.#options;
+    const asleep = kind === 'sleep';
+    if (random.chance(asleep ? faults.sleepHangs : faults.wakeHangs)) return;
+    const ms = Math.min(random.around(plan.napMs), plan.rules.limits[kind] * 0.7);
+    if (random.chance(faults.exits)) this.#exitDuring(order, ms);
+    else this.#finish(order, ms, random.chance(asleep ? faults.sleepFails : faults.wakeFails));
+  }
+
+  #stop(order: Order): void {
+    const { faults, plan, random } = this.#options;
+    if (this.#process === undefined) return this.#finish(order, 0, false);
+    const ms = Math.min(random.around(plan.napMs), plan.rules.limits.stop * 0.7);
+    const hangs = random.chance(faults.stopHangs);
+    if (this.#stubborn === 0 && (hangs || random.chance(faults.stopFails))) this.#stubborn = random.int(1, 3);
+    if (this.#stubborn === 0) return this.#finish(order, ms, false);
+    this.#stubborn--;
+    if (!hangs) this.#finish(order, ms, true);
+    return undefined;
+  }
+
+  /** Exit and answer are told by different roads, so either may come first. */
+  #exitDuring(order: Order, ms: number): void {
+    const { random } = this.#options;
+    this.#options.in(ms * random.next(), () => {
+      if (this.#order === order) this.crash('it exited');
+    });
+    this.#finish(order, ms, true);
+  }
+
+  #finish(order: Order, ms: number, fails: boolean): void {
+    this.#options.in(ms, () => {
+      if (this.#order !== order) return;
+      this.#order = undefined;
+      this.#answer(order, fails);
+    });
+  }
+
+  #answer({ epoch, command, since }: Order, fails: boolean): void {
+    const { random, tell } = this.#options;
+    const process = this.#process;
+    const lost = command.kind !== 'stop' && process?.leads !== true;
+    if (fails || lost) return tell({ kind: 'command-failed', epoch, reason: `the ${command.kind} went wrong` });
+    if (command.kind === 'stop') {
+      if (process !== undefined && random.chance(0.5)) this.#notice(process.born, 'it was stopped');
+      this.#process = undefined;
+    }
+    const ms = this.#options.now() - since;
+    const actMs = ms * random.next();
+    return tell({ kind: 'command-done', epoch }, { actMs, proofMs: ms - actMs });
+  }
+
+  /** Its answer is not waited for any more. It may come all the same, and a stop may have worked. */
+  #forget({ epoch, command }: Order): void {
+    const { faults, random, tell } = this.#options;
+    this.#order = undefined;
+    if (command.kind === 'stop' && random.chance(0.3)) this.#process = undefined;
+    if (!random.chance(faults.lateAnswers)) return;
+    const event: EngineEvent = random.chance(0.5)
+      ? { kind: 'command-done', epoch }
+      : { kind: 'command-failed', epoch, reason: 'superseded' };
+    this.#options.in(random.chance(0.5) ? 0 : random.around(3_000), () => tell(event));
+  }
+
+  #notice(born: number, reason: string): void {
+    const { faults, random, tell } = this.#options;
+    const late = random.chance(faults.lateNotices) ? random.around(3_000) : 0;
+    this.#options.in(late, () => tell({ kind: 'process-exited', born, reason }));
+  }
+}

@@ -1,0 +1,160 @@
+import type { EngineRules } from '../../src/core/engine.ts';
+import { engineId, modelId, type ModelId, type SleepLevel } from '../../src/core/kinds.ts';
+import type { ModelTerms } from '../../src/core/member.ts';
+import { Random } from './random.ts';
+
+/** How likely each kind of trouble is. Half of them are absent from any one world, so that each is also seen alone. */
+export type Faults = {
+  readonly startSlow: number;
+  readonly startHangs: number;
+  readonly startFails: number;
+  readonly sleepHangs: number;
+  readonly sleepFails: number;
+  readonly wakeHangs: number;
+  readonly wakeFails: number;
+  readonly stopHangs: number;
+  readonly stopFails: number;
+  /** The process ends in the middle of a command. */
+  readonly exits: number;
+  /** A command that was superseded answers all the same. */
+  readonly lateAnswers: number;
+  /** The notice of an exit takes seconds. */
+  readonly lateNotices: number;
+  /** A client leaves while the stage's effects are carried out. */
+  readonly leavesInTurn: number;
+};
+
+export type ModelPlan = {
+  readonly terms: ModelTerms;
+  readonly rules: EngineRules;
+  readonly startMs: number;
+  readonly napMs: number;
+  readonly serviceMs: number;
+  readonly share: number;
+};
+
+/** Everything that is decided about a world before it runs. */
+export type WorldPlan = {
+  /** Times are multiples of this, so that things happen at the same moment; 0 for times with fractions. */
+  readonly tick: number;
+  readonly lateTimersMs: number;
+  readonly shuffledTies: boolean;
+  readonly capacity: number;
+  readonly drains: boolean;
+  readonly drainMs: number;
+  readonly minActiveMs: number;
+  readonly models: readonly [ModelPlan, ...ModelPlan[]];
+  readonly faults: Faults;
+  readonly spanMs: number;
+  readonly requests: number;
+  readonly burst: number;
+  /** How many of the requests leave on their own, and how many leases never end on their own. */
+  readonly impatient: number;
+  readonly endless: number;
+  readonly crashes: number;
+  readonly verdicts: number;
+  readonly orders: number;
+  readonly jumps: number;
+  /** When it is asked to shut down in the middle, and how long it may take; asked again for less in some worlds. */
+  readonly shutdowns: readonly { readonly atMs: number; readonly withinMs: number }[];
+};
+
+const LEVELS: readonly [SleepLevel, ...SleepLevel[]] = [1, 2, 3, 4, 'hybrid', 5, 5, 5];
+const SECOND = 1_000;
+
+/** Draws a world from its seed. One world in five is healthy: no faults, no operators. */
+export function drawPlan(seed: number): WorldPlan {
+  const random = new Random(seed);
+  const healthy = random.chance(0.2);
+  const some = (most: number): number => (healthy || random.chance(0.5) ? 0 : random.int(1, most));
+  const spanMs = random.pick([20, 60, 200]) * SECOND;
+  const capacity = random.pick([1, 1, 1, 2, 2, 3, 4]);
+  const heaviest = random.chance(0.5) ? capacity : 1;
+  const others = Array.from({ length: random.int(0, 4) }, (_, n) => drawModel(random, n + 1, heaviest));
+  return {
+    tick: random.pick([0, 0, 1, 250, 1_000]),
+    lateTimersMs: random.pick([0, 0, 0, 40]),
+    shuffledTies: random.chance(0.5),
+    capacity,
+    drains: random.chance(0.7),
+    drainMs: random.pick([1, 5, 30, 600]) * SECOND,
+    minActiveMs: random.pick([0, 0, 0, 2, 10]) * SECOND,
+    models: [drawModel(random, 0, heaviest), ...others],
+    faults: drawFaults(random, healthy),
+    spanMs,
+    requests: random.int(5, 80),
+    burst: random.pick([1, 1, 3, 10]),
+    impatient: random.pick([0, 0.1, 0.5]),
+    endless: random.pick([0, 0, 0.05]),
+    crashes: some(6),
+    verdicts: some(4),
+    orders: some(8),
+    jumps: random.chance(0.15) && !healthy ? random.int(1, 2) : 0,
+    shutdowns: healthy || random.chance(0.8) ? [] : drawShutdowns(random, spanMs),
+  };
+}
+
+/** Whether nothing but clients disturbs it. */
+export function isHealthy({ faults, crashes, verdicts, orders, jumps, shutdowns }: WorldPlan): boolean {
+  const quiet = crashes + verdicts + orders + jumps + shutdowns.length === 0;
+  return quiet && Object.values(faults).every((rate) => rate === 0);
+}
+
+function drawModel(random: Random, n: number, heaviest: number): ModelPlan {
+  const model: ModelId = modelId(String.fromCharCode(97 + n));
+  const remote = random.chance(0.1);
+  const replicas = random.pick([1, 1, 1, 2, 3]);
+  const startMs = remote ? 0 : random.pick([10, 500, 3_000, 10_000]);
+  const limit = (low: number, high: number): number => random.int(low, high) * SECOND;
+  return {
+    terms: {
+      model,
+      engines: Array.from({ length: replicas }, (_, replica) => engineId(model, replica)),
+      cost: remote ? 0 : random.int(1, heaviest),
+      targetInflight: random.pick([1, 1, 2, 4, 32]),
+      maxWaiting: random.pick([1, 3, 20, 1_000]),
+      patienceMs: random.pick([1, 5, 20, 60, 3_600]) * SECOND,
+      sleepLevel: random.pick(LEVELS),
+    },
+    rules: {
+      limits: { start: limit(12, 60), sleep: limit(2, 10), wake: limit(5, 30), stop: limit(2, 10) },
+      restart: {
+        stableAfterMs: limit(5, 60),
+        firstDelayMs: random.pick([100, 1_000, 5_000]),
+        longestDelayMs: limit(5, 60),
+        crashesBeforeGivingUp: random.int(1, 3),
+      },
+      stopAgainMs: limit(1, 5),
+    },
+    startMs,
+    napMs: Math.min(startMs, random.pick([10, 300, 1_000])),
+    serviceMs: random.pick([50, 1_000, 5_000]),
+    share: random.next() ** 2 + 0.05,
+  };
+}
+
+function drawFaults(random: Random, healthy: boolean): Faults {
+  const rate = (most: number): number => (healthy || random.chance(0.5) ? 0 : random.between(0, most));
+  return {
+    startSlow: rate(0.3),
+    startHangs: rate(0.15),
+    startFails: rate(0.3),
+    sleepHangs: rate(0.2),
+    sleepFails: rate(0.3),
+    wakeHangs: rate(0.2),
+    wakeFails: rate(0.3),
+    stopHangs: rate(0.2),
+    stopFails: rate(0.2),
+    exits: rate(0.2),
+    lateAnswers: rate(1),
+    lateNotices: rate(1),
+    leavesInTurn: rate(0.3),
+  };
+}
+
+function drawShutdowns(random: Random, spanMs: number): WorldPlan['shutdowns'] {
+  const atMs = random.between(0, spanMs);
+  const first = { atMs, withinMs: random.pick([0, 1, 10, 60]) * SECOND };
+  const second = { atMs: atMs + random.between(0, 5_000), withinMs: random.pick([0, 5]) * SECOND };
+  return random.chance(0.5) ? [first] : [first, second];
+}

@@ -1,0 +1,29 @@
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { loadCore, type CoreUnderTest } from './core-under-test.ts';
+import type { Mutant } from './mutants/mutant.ts';
+
+const CORE = fileURLToPath(new URL('../../src/core', import.meta.url));
+
+/** Makes a copy of the core without the mutant's guard, and gives it to `use`. */
+export async function withMutant<T>(
+  { name, file, find, replace }: Mutant,
+  use: (core: CoreUnderTest) => T,
+): Promise<T> {
+  const folder = await mkdtemp(join(tmpdir(), 'catnap-mutant-'));
+  try {
+    await cp(CORE, folder, { recursive: true });
+    const path = join(folder, file);
+    const [before, after, ...more] = (await readFile(path, 'utf8')).split(find);
+    if (before === undefined || after === undefined || more.length > 0)
+      throw new Error(
+        `"${name}": what it looks for is not exactly once in src/core/${file}; bring test/sim/mutants up to date`,
+      );
+    await writeFile(path, before + replace + after);
+    return use(await loadCore(folder));
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}

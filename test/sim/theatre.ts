@@ -1,0 +1,94 @@
+import type { Engine, EngineCommand, EngineEvent, EngineRules } from '../../src/core/engine.ts';
+import { invariant, type EngineId, type Millis, type ModelId } from '../../src/core/kinds.ts';
+import type { Stage, StageEffect, StageEvent, StageOptions } from '../../src/core/stage.ts';
+import type { Took } from '../../src/core/swap.ts';
+import type { CoreUnderTest } from './core-under-test.ts';
+
+/** What the theatre's owner sees and does. The owner is the clock, the hardware and the clients. */
+export type Hooks = {
+  readonly now: () => Millis;
+  /** The stage has handled the event; its effects are about to be carried out, each announced by `effect`. */
+  handled(event: StageEvent, effects: readonly StageEffect[]): void;
+  effect(effect: StageEffect): void;
+  stepped(engine: EngineId, before: Engine, after: Engine, event: EngineEvent): void;
+  command(engine: EngineId, epoch: number, command: EngineCommand): void;
+  /** Nothing is left to be handled in this turn. */
+  settled(): void;
+};
+
+type Seat = { readonly id: EngineId; readonly model: ModelId; readonly rules: EngineRules; engine: Engine };
+
+/** The production stage and engines, wired as their owners wire them: a mailbox, goals handed on at once, moves told to the stage. */
+export class Theatre {
+  readonly stage: Stage;
+  readonly #core: CoreUnderTest;
+  readonly #hooks: Hooks;
+  readonly #seats = new Map<EngineId, Seat>();
+  readonly #mail: StageEvent[] = [];
+  #handling = false;
+
+  constructor(core: CoreUnderTest, options: StageOptions, rules: (model: ModelId) => EngineRules, hooks: Hooks) {
+    this.#core = core;
+    this.#hooks = hooks;
+    this.stage = new core.Stage(options);
+    for (const { model, engines } of options.models) {
+      for (const id of engines) this.#seats.set(id, { id, model, rules: rules(model), engine: core.newEngine });
+    }
+  }
+
+  get engines(): readonly EngineId[] {
+    return [...this.#seats.keys()];
+  }
+
+  engine(id: EngineId): Engine {
+    return this.#seat(id).engine;
+  }
+
+  engineDueAt(id: EngineId): Millis | undefined {
+    return this.#core.engineDueAt(this.engine(id));
+  }
+
+  atRest(id: EngineId): boolean {
+    return this.#core.atRest(this.engine(id).phase);
+  }
+
+  /** An event for the stage. What is posted while one is handled waits its turn. */
+  post(event: StageEvent): void {
+    this.#mail.push(event);
+    if (this.#handling) return;
+    this.#handling = true;
+    try {
+      for (let next = this.#mail.shift(); next !== undefined; next = this.#mail.shift()) this.#handle(next);
+    } finally {
+      this.#handling = false;
+    }
+    this.#hooks.settled();
+  }
+
+  /** An event for an engine. */
+  step(id: EngineId, event: EngineEvent, took?: Took): void {
+    const seat = this.#seat(id);
+    const before = seat.engine;
+    const { engine, effects } = this.#core.stepEngine(before, event, this.#hooks.now(), seat.rules);
+    seat.engine = engine;
+    this.#hooks.stepped(id, before, engine, event);
+    for (const { epoch, command } of effects) this.#hooks.command(id, epoch, command);
+    if (engine.phase === before.phase) return;
+    this.post({ kind: 'engine-moved', engine: id, model: seat.model, phase: engine.phase, took });
+  }
+
+  #handle(event: StageEvent): void {
+    const effects = this.stage.handle(event, this.#hooks.now());
+    this.#hooks.handled(event, effects);
+    for (const effect of effects) {
+      this.#hooks.effect(effect);
+      if (effect.kind === 'set-goal') this.step(effect.engine, { kind: 'goal-set', goal: effect.goal });
+    }
+  }
+
+  #seat(id: EngineId): Seat {
+    const seat = this.#seats.get(id);
+    invariant(seat !== undefined, `there is no engine ${id}`);
+    return seat;
+  }
+}

@@ -1,0 +1,63 @@
+import type { EngineGoal } from '../../src/core/engine.ts';
+import type { Fact } from '../../src/core/facts.ts';
+import { unreachable } from '../../src/core/kinds.ts';
+import type { StageEffect, StageEvent } from '../../src/core/stage.ts';
+
+/** One line for what happened to the stage. */
+export function sayEvent(event: StageEvent): string {
+  switch (event.kind) {
+    case 'ticket-arrived':
+      return `arrive ${event.ticket} ${event.model}`;
+    case 'ticket-abandoned':
+      return `leave ${event.ticket}`;
+    case 'lease-settled':
+      return `settle ${event.ticket}`;
+    case 'engine-moved':
+      return `moved ${event.engine} ${event.phase.kind}`;
+    case 'load-asked':
+      return `load ${event.order} ${event.model}`;
+    case 'unload-asked':
+      return `unload ${event.order} ${event.model} ${event.level}`;
+    case 'shutdown-asked':
+      return `shutdown ${event.withinMs / 1_000}s`;
+    case 'time-passed':
+      return 'time';
+    default:
+      return unreachable(event);
+  }
+}
+
+/** One line for what the stage wants done; undefined for what need not be read. */
+export function sayEffect(effect: StageEffect): string | undefined {
+  switch (effect.kind) {
+    case 'grant':
+      return `grant ${effect.ticket} on ${effect.engine}`;
+    case 'reject':
+      return `reject ${effect.ticket} ${effect.code}${hint(effect.retryAt)}: ${effect.reason}`;
+    case 'order-done':
+      return `done ${effect.order}`;
+    case 'cut':
+      return `cut ${effect.tickets.join(' ')} ${effect.code}: ${effect.reason}`;
+    case 'set-goal':
+      return `goal ${effect.engine} ${sayGoal(effect.goal)}`;
+    case 'tell':
+      return sayFact(effect.fact);
+    case 'closed':
+      return 'closed';
+    default:
+      return unreachable(effect);
+  }
+}
+
+const hint = (retryAt: number | undefined): string =>
+  retryAt === undefined ? '' : `, again at ${Math.round(retryAt) / 1_000}s`;
+
+const sayGoal = (goal: EngineGoal): string => (goal.kind === 'asleep' ? `asleep(${goal.level})` : goal.kind);
+
+function sayFact(fact: Fact): string | undefined {
+  if (fact.kind === 'swap-planned') return `swap ${fact.swap}: ${[...fact.from, ''].join(' ')}-> ${fact.to}`;
+  if (fact.kind !== 'swap-finished') return undefined;
+  const { id, result, legs, level } = fact.record;
+  const spent = Object.entries(legs).map(([leg, ms]) => `, ${leg} ${Math.round(ms) / 1_000}s`);
+  return `swap ${id}: ${result}${result === 'done' ? ` from level ${level}` : ''}${spent.join('')}`;
+}

@@ -1,0 +1,63 @@
+import { describe, test } from 'vitest';
+import { readCorpus } from './seeds.ts';
+import { explain, firstFailure, tryWorld } from './trial.ts';
+import { runWorld } from './world.ts';
+
+const ROW = 1_000;
+
+describe('every promise holds in every world', () => {
+  for (const from of [0, ROW, 2 * ROW, 3 * ROW]) {
+    test(`seeds ${from} to ${from + ROW - 1}`, ({ expect }) => {
+      const failure = firstFailure(from, ROW);
+      expect(failure, failure && explain(failure)).toBeUndefined();
+    });
+  }
+});
+
+describe('what once went wrong does not go wrong again', () => {
+  for (const { seed, why } of readCorpus()) {
+    test(`seed ${seed}: ${why}`, ({ expect }) => {
+      const failure = tryWorld(seed);
+      expect(failure, failure && explain(failure)).toBeUndefined();
+    });
+  }
+});
+
+test('the same seed tells the same story', ({ expect }) => {
+  const tell = (seed: number): readonly string[] => {
+    const lines: string[] = [];
+    runWorld(seed, { say: (line) => lines.push(line) });
+    return lines;
+  };
+  for (let seed = 0; seed < 20; seed++) expect(tell(seed)).toEqual(tell(seed));
+  expect(tell(1)).not.toEqual(tell(2));
+});
+
+test('the worlds are unkind: every kind of trouble and every way to end comes up', ({ expect }) => {
+  const moves = new Set<string>();
+  const ends = new Set<string>();
+  for (let seed = 0; seed < 300; seed++) {
+    const say = (line: string): void => {
+      const move = / (\S+ -> \S+) \((?:command|process|time|goal|unresponsive)/.exec(line)?.[1];
+      if (move !== undefined) moves.add(move);
+    };
+    for (const end of runWorld(seed, { say }).ends.keys()) ends.add(end);
+  }
+  expect([...ends].sort()).toEqual([
+    'drained',
+    'engine_died',
+    'engine_failed',
+    'lane_full',
+    'left',
+    'loaded',
+    'model_unloading',
+    'served',
+    'shutting_down',
+    'unloaded',
+    'wait_timeout',
+  ]);
+  const failing = ['starting', 'awake', 'falling-asleep', 'asleep', 'waking'].map((phase) => `${phase} -> reaping`);
+  const stopping = ['starting', 'awake', 'falling-asleep', 'asleep', 'waking'].map((phase) => `${phase} -> stopping`);
+  const stuck = ['stopping -> stuck', 'reaping -> stuck', 'stuck -> stopping', 'stuck -> reaping'];
+  expect([...moves]).toEqual(expect.arrayContaining([...failing, ...stopping, ...stuck, 'failed -> starting']));
+});

@@ -1,0 +1,298 @@
+import type { Engine, EngineEvent } from '../../src/core/engine.ts';
+import { after, soonest, ticketId, unreachable } from '../../src/core/kinds.ts';
+import type { EngineId, Millis, ModelId, SleepLevel, TicketId } from '../../src/core/kinds.ts';
+import type { StageEffect, StageEvent } from '../../src/core/stage.ts';
+import { Book, type Ticket } from './book.ts';
+import type { Checker } from './checkers/checker.ts';
+import { allCheckers } from './checkers/index.ts';
+import { realCore, type CoreUnderTest } from './core-under-test.ts';
+import { Machine } from './machine.ts';
+import { drawPlan, type ModelPlan, type WorldPlan } from './plan.ts';
+import { Random } from './random.ts';
+import { Theatre, type Hooks } from './theatre.ts';
+import { Timeline } from './timeline.ts';
+import { sayEffect, sayEvent } from './transcript.ts';
+import { must } from './violation.ts';
+
+const HOUR = 3_600_000;
+const MOST_STEPS = 50_000;
+
+/** What became of a world. */
+export type Story = {
+  readonly ends: ReadonlyMap<string, number>;
+  readonly swaps: number;
+  readonly simulatedMs: number;
+};
+
+export type WorldOptions = {
+  readonly core?: CoreUnderTest;
+  /** Is given every line of the transcript. Without it none is made, which saves most of the time of a run. */
+  readonly say?: (line: string) => void;
+};
+
+/** Runs the production decision code through the world of this seed. Throws a `Violation` when a promise does not hold. */
+export function runWorld(seed: number, options: WorldOptions = {}): Story {
+  return new World(seed, options).run();
+}
+
+class World implements Hooks {
+  readonly plan: WorldPlan;
+  readonly book = new Book();
+  readonly theatre: Theatre;
+  closingAt: Millis | undefined;
+  readonly now = (): Millis => this.#timeline.now;
+  readonly #say: ((line: string) => void) | undefined;
+  readonly #random: Random;
+  readonly #timeline: Timeline;
+  readonly #machines = new Map<EngineId, Machine>();
+  readonly #checkers: readonly Checker[];
+  /** Who has told the stage, or is about to, that it is done with its lease. */
+  readonly #settling = new Set<TicketId>();
+  readonly #alarms = new Map<EngineId | 'stage', { readonly at: Millis; readonly cancel: () => void }>();
+  #tickets = 0;
+  #swaps = 0;
+
+  constructor(seed: number, { core = realCore, say }: WorldOptions) {
+    const plan = drawPlan(seed);
+    const random = new Random(seed ^ 0x5bd1e995);
+    this.plan = plan;
+    this.#random = random;
+    this.#say = say;
+    this.#timeline = new Timeline(plan.shuffledTies ? () => random.next() : undefined);
+    const { capacity, drains, drainMs, minActiveMs } = plan;
+    const stage = { capacity, drains, drainMs, minActiveMs, policy: core.fifo };
+    const models = plan.models.map(({ terms }) => terms);
+    this.theatre = new Theatre(core, { ...stage, models }, (model) => this.#modelPlan(model).rules, this);
+    for (const model of plan.models)
+      for (const id of model.terms.engines) this.#machines.set(id, this.#machine(id, model));
+    this.#checkers = allCheckers(this);
+  }
+
+  run(): Story {
+    this.#schedule();
+    this.#comeToRest();
+    if (this.closingAt === undefined) {
+      this.#shutDown(this.#random.pick([0, 5_000, 60_000]));
+      this.#comeToRest();
+    }
+    return { ends: this.book.ends, swaps: this.#swaps, simulatedMs: this.now() };
+  }
+
+  // --- what the theatre tells
+
+  handled(event: StageEvent, effects: readonly StageEffect[]): void {
+    if (this.#say !== undefined) this.#tell(sayEvent(event));
+    if (event.kind === 'ticket-abandoned') this.book.withdrawn(event.ticket);
+    if (event.kind === 'lease-settled') this.book.settled(event.ticket);
+    for (const checker of this.#checkers) checker.handled?.(event, effects);
+  }
+
+  effect(effect: StageEffect): void {
+    if (this.#say !== undefined) this.#tell(sayEffect(effect), '  > ');
+    for (const checker of this.#checkers) checker.effect?.(effect);
+    switch (effect.kind) {
+      case 'grant':
+        return this.#granted(this.book.granted(effect));
+      case 'reject':
+        this.book.rejected(effect.ticket, effect.model, effect.code);
+        return this.#someoneLeavesInTurn();
+      case 'order-done':
+        return this.book.orderDone(effect.order, effect.model);
+      case 'cut':
+        for (const ticket of effect.tickets) this.#cut(this.book.cut(ticket, effect.code));
+        return this.#someoneLeavesInTurn();
+      case 'tell':
+        if (effect.fact.kind === 'swap-planned') this.#swaps++;
+        return undefined;
+      case 'set-goal':
+      case 'closed':
+        return undefined;
+      default:
+        return unreachable(effect);
+    }
+  }
+
+  stepped(id: EngineId, before: Engine, engine: Engine, event: EngineEvent): void {
+    if (this.#say !== undefined && engine.phase !== before.phase)
+      this.#tell(`${id} ${before.phase.kind} -> ${engine.phase.kind} (${event.kind})`, '    ');
+    if (engine.phase.kind === 'stuck' && before.phase.kind !== 'stuck') this.#machines.get(id)?.giveUp(before.epoch);
+    for (const checker of this.#checkers) checker.stepped?.(id, before, engine, event);
+    const due = this.theatre.engineDueAt(id);
+    const missed = event.kind === 'time-passed' && due !== undefined && due <= this.now();
+    must(!missed, `${id} was due at ${due} and did nothing about it`);
+    this.#alarm(id, due, () => this.theatre.step(id, { kind: 'time-passed' }));
+  }
+
+  command(id: EngineId, ...[epoch, command]: Parameters<Machine['run']>): void {
+    this.#machines.get(id)?.run(epoch, command);
+  }
+
+  settled(): void {
+    for (const checker of this.#checkers) checker.settled?.();
+    this.#alarm('stage', this.theatre.stage.dueAt, () => this.theatre.post({ kind: 'time-passed' }));
+  }
+
+  lives(id: EngineId): boolean {
+    return this.#machines.get(id)?.lives ?? false;
+  }
+
+  // --- clients
+
+  #arrive({ terms: { model } }: ModelPlan): void {
+    const random = this.#random;
+    const id = this.#nextTicket();
+    const ticket = this.book.arrived(id, model, 'request', this.now());
+    if (random.chance(this.plan.impatient)) {
+      this.#in(random.chance(0.2) ? 0 : random.around(8_000), () => this.#leave(ticket));
+    }
+    this.theatre.post({ kind: 'ticket-arrived', ticket: id, model });
+  }
+
+  #leave(ticket: Ticket): void {
+    if (ticket.gone || ticket.state === 'ended') return;
+    ticket.gone = true;
+    if (ticket.state === 'open') this.#settle(ticket);
+    else this.theatre.post({ kind: 'ticket-abandoned', ticket: ticket.id, model: ticket.model });
+  }
+
+  #granted(ticket: Ticket): void {
+    // It left in the turn in which it was granted: the place is given back at once.
+    if (ticket.gone) return this.#settle(ticket);
+    const { serviceMs } = this.#modelPlan(ticket.model);
+    const ms = this.#random.chance(0.1) ? 0 : this.#random.around(serviceMs);
+    const endless = this.#random.chance(this.plan.endless);
+    return this.#in(endless ? this.plan.spanMs * 3 : ms, () => this.#settle(ticket));
+  }
+
+  #cut(ticket: Ticket): void {
+    if (this.#random.chance(0.3)) this.#settle(ticket);
+    else this.#in(this.#random.around(300), () => this.#settle(ticket));
+  }
+
+  #settle(ticket: Ticket): void {
+    if (this.#settling.has(ticket.id)) return;
+    this.#settling.add(ticket.id);
+    this.theatre.post({ kind: 'lease-settled', ticket: ticket.id, model: ticket.model });
+  }
+
+  #someoneLeavesInTurn(): void {
+    if (!this.#random.chance(this.plan.faults.leavesInTurn)) return;
+    const { model } = this.#random.pick(this.plan.models).terms;
+    const ticket = this.#random.anyOf(this.book.waiting(model));
+    if (ticket?.kind === 'request') this.#leave(ticket);
+  }
+
+  // --- operators and accidents
+
+  #schedule(): void {
+    const random = this.#random;
+    const { spanMs, requests, burst, crashes, verdicts, orders, jumps, shutdowns } = this.plan;
+    const some = (count: number, run: () => void): void => {
+      for (let n = 0; n < count; n++) this.#in(random.between(0, spanMs), run);
+    };
+    for (let left = requests; left > 0;) {
+      const together = Math.min(left, random.int(1, burst));
+      const model = this.#anyModel();
+      some(1, () => {
+        for (let n = 0; n < together; n++) this.#arrive(model);
+      });
+      left -= together;
+    }
+    some(crashes, () => this.#anyMachine()?.crash('it crashed'));
+    some(verdicts, () => this.#judge());
+    some(orders, () => this.#order());
+    some(jumps, () => this.#timeline.jump(HOUR));
+    some(random.int(0, 5), () => this.theatre.post({ kind: 'time-passed' }));
+    some(random.int(0, 5), () => {
+      for (const id of this.theatre.engines) this.theatre.step(id, { kind: 'time-passed' });
+    });
+    for (const { atMs, withinMs } of shutdowns) this.#in(atMs, () => this.#shutDown(withinMs));
+  }
+
+  /** The watchdog's verdict, at times on a process that has gone since. */
+  #judge(): void {
+    const id = this.#random.anyOf(this.theatre.engines);
+    if (id === undefined) return;
+    const born = this.theatre.engine(id).born - (this.#random.chance(0.3) ? 1 : 0);
+    this.theatre.step(id, { kind: 'unresponsive', born, reason: 'it does not answer' });
+  }
+
+  #order(): void {
+    const { model } = this.#anyModel().terms;
+    const order = this.#nextTicket();
+    const load = this.#random.chance(0.5);
+    const level = this.#random.pick<SleepLevel>([1, 2, 'hybrid', 5, 5]);
+    this.book.arrived(order, model, load ? 'load' : 'unload', this.now(), load ? undefined : level);
+    this.theatre.post(load ? { kind: 'load-asked', order, model } : { kind: 'unload-asked', order, model, level });
+    if (this.#random.chance(0.3)) this.#in(this.#random.around(500), () => this.#order());
+  }
+
+  #shutDown(withinMs: number): void {
+    this.closingAt = soonest(this.closingAt, after(this.now(), withinMs));
+    this.theatre.post({ kind: 'shutdown-asked', withinMs });
+  }
+
+  // --- the world itself
+
+  #comeToRest(): void {
+    must(this.#timeline.runUntilIdle(MOST_STEPS), 'the world does not come to rest');
+    for (const checker of this.#checkers) checker.rested?.();
+  }
+
+  #alarm(key: EngineId | 'stage', at: Millis | undefined, ring: () => void): void {
+    const set = this.#alarms.get(key);
+    if (set !== undefined && set.at === at) return;
+    set?.cancel();
+    this.#alarms.delete(key);
+    if (at === undefined || !Number.isFinite(at)) return;
+    const late = this.plan.lateTimersMs * this.#random.next();
+    const cancel = this.#timeline.at(after(at, late), () => {
+      this.#alarms.delete(key);
+      ring();
+    });
+    this.#alarms.set(key, { at, cancel });
+  }
+
+  #in(ms: number, run: () => void): void {
+    const { tick } = this.plan;
+    this.#timeline.at(after(this.now(), tick === 0 ? ms : Math.round(ms / tick) * tick), run);
+  }
+
+  #machine(id: EngineId, plan: ModelPlan): Machine {
+    return new Machine({
+      id,
+      plan,
+      faults: this.plan.faults,
+      random: this.#random,
+      in: (ms, run) => this.#in(ms, run),
+      now: this.now,
+      tell: (event, took) => this.theatre.step(id, event, took),
+    });
+  }
+
+  #modelPlan(model: ModelId): ModelPlan {
+    return this.plan.models.find(({ terms }) => terms.model === model) ?? this.plan.models[0];
+  }
+
+  #anyModel(): ModelPlan {
+    const total = this.plan.models.reduce((sum, { share }) => sum + share, 0);
+    let left = this.#random.between(0, total);
+    for (const model of this.plan.models) {
+      left -= model.share;
+      if (left < 0) return model;
+    }
+    return this.plan.models[0];
+  }
+
+  #anyMachine(): Machine | undefined {
+    return this.#random.anyOf([...this.#machines.values()]);
+  }
+
+  #nextTicket(): TicketId {
+    return ticketId(++this.#tickets);
+  }
+
+  #tell(line: string | undefined, indent = ''): void {
+    if (line !== undefined) this.#say?.(`${(this.now() / 1_000).toFixed(3).padStart(9)}s ${indent}${line}`);
+  }
+}

@@ -1,0 +1,108 @@
+import type { EnginePhase } from '../../../src/core/engine.ts';
+import { engineId, millis, modelId, type ModelId } from '../../../src/core/kinds.ts';
+import type { Failure } from '../../../src/core/restart.ts';
+import type { ControlDeps } from '../../../src/api/deps.ts';
+import type { Config, StubModel } from '../../../src/config/schema.ts';
+import type { EngineView, ModelView, StageView } from '../../../src/runtime/view.ts';
+
+export const alpha = modelId('alpha');
+export const beta = modelId('org/beta');
+
+export const NOW = millis(100_000);
+
+export const phases = {
+  off: { kind: 'off' },
+  starting: { kind: 'starting', since: millis(99_000), deadline: millis(700_000) },
+  awake: { kind: 'awake', since: millis(90_000) },
+  asleep: { kind: 'asleep', level: 1, since: millis(90_000) },
+  fallingAsleep: { kind: 'falling-asleep', level: 1, since: millis(99_000), deadline: millis(700_000) },
+  waking: { kind: 'waking', level: 1, since: millis(98_500), deadline: millis(700_000) },
+  stopping: { kind: 'stopping', since: millis(99_000), deadline: millis(700_000) },
+  stuck: { kind: 'stuck', failed: undefined, reason: 'pid 7 is still there', retryAt: millis(105_000) },
+  failed: {
+    kind: 'failed',
+    failure: { during: 'starting', reason: 'no such file', attempts: 2, giveUp: true },
+    retryAt: millis(104_000),
+  },
+} as const satisfies Record<string, EnginePhase>;
+
+export const failure: Failure = phases.failed.failure;
+
+export function engine(model: ModelId, replica: number, phase: EnginePhase): EngineView {
+  const runs = phase.kind !== 'off' && phase.kind !== 'failed';
+  return {
+    engine: engineId(model, replica),
+    phase,
+    goal: { kind: 'off' },
+    pid: runs ? 41 + replica : undefined,
+    port: runs ? 8001 + replica : undefined,
+  };
+}
+
+export function model(name: ModelId, phase: EnginePhase, change: Partial<ModelView> = {}): ModelView {
+  return {
+    model: name,
+    part: phase.kind === 'awake' ? 'on' : 'out',
+    waiting: 0,
+    oldestWaitMs: undefined,
+    inFlight: 0,
+    sleepLevel: 5,
+    engines: [engine(name, 0, phase)],
+    startEstimateMs: undefined,
+    ...change,
+  };
+}
+
+export function stage(models: readonly ModelView[], change: Partial<StageView> = {}): StageView {
+  return { now: NOW, accepting: true, models, swap: undefined, ...change };
+}
+
+const stubModel: StubModel = {
+  backend: 'stub',
+  start_ms: 0,
+  sleep_ms: 0,
+  wake_ms: 0,
+  first_token_ms: 0,
+  token_ms: 0,
+  sleep_level: 5,
+  replicas: 1,
+  enabled: true,
+  aliases: [],
+  set_params: {},
+  strip_params: [],
+  default_params: {},
+  activation: 'on_demand',
+  target_inflight: 32,
+  startup_timeout_secs: 600,
+  response_timeout_secs: 600,
+  idle_timeout_secs: 0,
+  total_timeout_secs: 0,
+  stall_timeout_secs: 60,
+};
+
+const config: Pick<Config, 'models'> = {
+  models: { alpha: { ...stubModel, aliases: ['gpt-4o'] }, 'org/beta': { ...stubModel, enabled: false } },
+};
+
+/** Control planes that look at this view. `seen` collects what they call a bug. */
+export function deps(view: () => StageView, change: Partial<ControlDeps> = {}) {
+  const bugs: unknown[] = [];
+  const all: ControlDeps = {
+    config,
+    find: (name) =>
+      new Map<string, ModelId>([
+        ['alpha', alpha],
+        ['gpt-4o', alpha],
+        ['org/beta', beta],
+      ]).get(name),
+    stage: { view },
+    lastFailure: () => undefined,
+    metrics: async () => ({ contentType: 'text/plain; version=0.0.4; charset=utf-8', body: 'catnap_accepting 1\n' }),
+    hosts: ['catnap.example.org'],
+    startedAt: new Date('2026-11-20T12:00:00.900Z'),
+    version: '1.2.3',
+    bug: (error) => bugs.push(error),
+    ...change,
+  };
+  return { deps: all, bugs };
+}

@@ -1,0 +1,109 @@
+import { describe, test } from 'vitest';
+import { goodConfig, problemsOf, warningsOf } from '../../helpers/config.ts';
+
+const quickstart = {
+  models: {
+    'qwen-14b': { model_path: 'Qwen/Qwen3-14B', port: 8001, sleep_level: 1 },
+    'gemma-12b': { model_path: 'google/gemma-3-12b-it', port: 8002, sleep_level: 2 },
+  },
+  port: 3000,
+};
+
+const checkpointed = {
+  models: { 'qwen-14b': { model_path: 'Qwen/Qwen3-14B', port: 8001, sleep_level: 4 } },
+  checkpoint: {
+    criu_path: '/tmp/criu/criu/criu',
+    cuda_plugin_dir: '/tmp/criu/plugins/cuda/',
+    images_dir: '/tmp/llmux-checkpoints',
+    cuda_checkpoint_path: 'cuda-checkpoint',
+  },
+};
+
+const everything = {
+  models: {
+    'qwen-14b': {
+      model_path: 'Qwen/Qwen3-14B',
+      port: 8001,
+      sleep_level: 5,
+      extra_args: ['--gpu-memory-utilization', '0.9', '--tensor-parallel-size', '2'],
+    },
+  },
+  port: 3001,
+  metrics_port: 0,
+  vllm_command: '/opt/my tools/vllm',
+  policy: { policy_type: 'fifo', request_timeout_secs: 60, drain_before_switch: true, sleep_level: 5 },
+};
+
+describe('an llmux config works unchanged', () => {
+  test('the quickstart', ({ expect }) => {
+    const config = goodConfig(quickstart);
+    expect(config).toMatchObject({ port: 3000, metrics_port: 9090, vllm_command: ['vllm'] });
+    expect(config.policy).toMatchObject({
+      policy_type: 'fifo',
+      request_timeout_secs: 60,
+      drain_before_switch: true,
+      sleep_level: 5,
+    });
+    expect(config.checkpoint).toEqual({
+      criu_path: 'criu',
+      cuda_plugin_dir: '/usr/lib/criu/',
+      images_dir: '/tmp/llmux-checkpoints',
+      cuda_checkpoint_path: 'cuda-checkpoint',
+    });
+    expect(Object.entries(config.models).map(([name, { backend }]) => [name, backend])).toEqual([
+      ['qwen-14b', 'vllm_serve'],
+      ['gemma-12b', 'vllm_serve'],
+    ]);
+    expect(config.models['qwen-14b']).toMatchObject({ model_path: 'Qwen/Qwen3-14B', port: 8001, extra_args: [] });
+  });
+
+  test('one with a checkpoint section', ({ expect }) => {
+    expect(goodConfig(checkpointed).checkpoint).toEqual(checkpointed.checkpoint);
+  });
+
+  test('one with every key', ({ expect }) => {
+    const config = goodConfig(everything);
+    expect(config).toMatchObject({ port: 3001, metrics_port: 0, vllm_command: ['/opt/my tools/vllm'] });
+    expect(config.models['qwen-14b']).toMatchObject({ extra_args: everything.models['qwen-14b'].extra_args });
+    expect(warningsOf(everything)).toEqual([]);
+  });
+});
+
+describe('what this version does not do is said', () => {
+  test('sleep levels 1 to 4 and hybrid are accepted, warned about, and stop the model', ({ expect }) => {
+    expect(warningsOf(quickstart)).toEqual([
+      'models.qwen-14b.sleep_level is 1, which this version does not do for vllm_serve: the model is stopped instead (level 5)',
+      'models.gemma-12b.sleep_level is 2, which this version does not do for vllm_serve: the model is stopped instead (level 5)',
+    ]);
+    expect(goodConfig(quickstart).models['qwen-14b']?.sleep_level).toBe(5);
+    for (const sleep_level of [3, 4, 'hybrid']) {
+      expect(warningsOf({ models: { a: { model_path: 'x', sleep_level } } })).toHaveLength(1);
+    }
+  });
+
+  test('a checkpoint section is of no use yet', ({ expect }) => {
+    expect(warningsOf(checkpointed)).toContain(
+      'checkpoint has no effect: this version does not do sleep levels 3 and 4',
+    );
+  });
+
+  test.for(['cost_aware', 'time_slice'])('the policy %s', (policy_type, { expect }) => {
+    expect(problemsOf({ ...quickstart, policy: { policy_type } })).toEqual([
+      `policy.policy_type "${policy_type}" is not available in this version. This version has "fifo".`,
+    ]);
+  });
+
+  test('keys that only those policies read are named', ({ expect }) => {
+    const policy = {
+      coalesce_window_ms: 2000,
+      amortization_factor: 0.5,
+      max_wait_secs: 15,
+      tick_interval_ms: 500,
+      min_quantum_ms: 2000,
+    };
+    const told = warningsOf({ ...everything, policy });
+    for (const key of Object.keys(policy)) {
+      expect(told).toContain(`policy.${key} has no effect: only other policies than "fifo" read it`);
+    }
+  });
+});

@@ -1,0 +1,69 @@
+import { describe, test } from 'vitest';
+import { millis, modelId } from '../../../src/core/kinds.ts';
+import { Swap } from '../../../src/core/swap.ts';
+
+const [a, b, c] = [modelId('a'), modelId('b'), modelId('c')];
+const took = (actMs: number, proofMs: number): { actMs: number; proofMs: number } => ({ actMs, proofMs });
+
+describe('a record', () => {
+  test('has the legs of one that goes and one that comes, and our own share', ({ expect }) => {
+    const swap = new Swap(7, b, [a], millis(1_000));
+    swap.drained(a, millis(1_100));
+    swap.putAway(a, took(200, 20), millis(1_325));
+    swap.entering(1);
+    swap.woke(took(300, 30), millis(1_660));
+    expect(swap.finish('done', millis(1_660))).toEqual({
+      id: 7,
+      to: b,
+      from: [a],
+      startedAt: 1_000,
+      totalMs: 660,
+      legs: { drain: 100, sleep: 200, clear: 20, wake: 300, ready: 30 },
+      overheadMs: 10,
+      level: 1,
+      result: 'done',
+    });
+  });
+
+  test('has no leg that did not happen', ({ expect }) => {
+    const swap = new Swap(1, b, [], millis(0));
+    swap.entering(5);
+    expect(swap.finish('failed', millis(90))).toMatchObject({ legs: {}, totalMs: 90, overheadMs: 90, level: 5 });
+  });
+
+  test('has the legs of the last of several that go', ({ expect }) => {
+    const swap = new Swap(1, c, [a, b], millis(0));
+    swap.drained(a, millis(10));
+    swap.drained(b, millis(400));
+    swap.putAway(b, took(50, 0), millis(450));
+    swap.putAway(a, took(500, 5), millis(515));
+    swap.entering(5);
+    expect(swap.finish('done', millis(520)).legs).toEqual({ drain: 10, sleep: 500, clear: 5 });
+  });
+
+  test('has the legs of the last of several replicas that come', ({ expect }) => {
+    const swap = new Swap(1, b, [], millis(0));
+    swap.entering(5);
+    swap.woke(took(90, 0), millis(90));
+    swap.woke(took(60, 40), millis(100));
+    expect(swap.finish('done', millis(100))).toMatchObject({ legs: { wake: 60, ready: 40 }, overheadMs: 0 });
+  });
+
+  test('counts of a command only what falls into the swap', ({ expect }) => {
+    const swap = new Swap(1, b, [a], millis(1_000));
+    swap.drained(a, millis(1_010));
+    swap.putAway(a, took(5_000, 20), millis(1_100));
+    expect(swap.finish('failed', millis(1_100))).toMatchObject({
+      legs: { drain: 10, sleep: 70, clear: 20 },
+      overheadMs: 0,
+    });
+  });
+
+  test('does not count who goes on going when the wanted one has room already', ({ expect }) => {
+    const swap = new Swap(1, b, [a], millis(0));
+    swap.entering(2);
+    swap.drained(a, millis(50));
+    swap.putAway(a, took(40, 0), millis(90));
+    expect(swap.finish('done', millis(100))).toMatchObject({ legs: {}, level: 2 });
+  });
+});

@@ -1,0 +1,115 @@
+import { test } from 'vitest';
+import { inWords, tellingLine } from '../../../src/engines/explain.ts';
+
+/** What real engines printed, and what an operator should be told of it. */
+const CASES: readonly { what: string; lines: readonly string[]; tells: string }[] = [
+  {
+    what: 'llama-server, no such model',
+    lines: [
+      "0.00.026.697 I srv    load_model: loading model '/nope.gguf'",
+      "0.00.026.874 E gguf_init_from_file: failed to open GGUF file '/nope.gguf' (No such file or directory)",
+      '0.00.026.963 E llama_model_load: error loading model: llama_model_loader: failed to load model from /nope.gguf',
+      "0.00.027.025 E srv    load_model: failed to load model, '/nope.gguf'",
+      '0.00.027.026 I srv    operator(): operator(): cleaning up before exit...',
+      '0.00.027.409 E srv  llama_server: exiting due to model loading error',
+    ],
+    tells: "gguf_init_from_file: failed to open GGUF file '/nope.gguf' (No such file or directory)",
+  },
+  {
+    what: 'llama-server, a model cut short',
+    lines: [
+      "0.00.011.587 E llama_model_load: error loading model: tensor 'output.weight' data is not within the file bounds, model is corrupted or incomplete",
+      '0.00.011.602 E llama_model_load_from_file_impl: failed to load model',
+      '0.00.012.116 E srv  llama_server: exiting due to model loading error',
+    ],
+    tells:
+      "llama_model_load: error loading model: tensor 'output.weight' data is not within the file bounds, model is corrupted or incomplete",
+  },
+  {
+    what: 'llama-server, not a model',
+    lines: [
+      "0.00.011.702 E gguf_init_from_reader: invalid magic characters: '----', expected 'GGUF'",
+      '0.00.011.802 E llama_model_load_from_file_impl: failed to load model',
+    ],
+    tells: "gguf_init_from_reader: invalid magic characters: '----', expected 'GGUF'",
+  },
+  {
+    what: 'llama-server, port taken',
+    lines: [
+      "0.00.010.163 E srv         start: couldn't bind HTTP server socket, hostname: 127.0.0.1, port: 18998",
+      '0.00.010.173 I srv    operator(): operator(): cleaning up before exit...',
+      '0.00.010.271 E srv  llama_server: exiting due to HTTP server error',
+    ],
+    tells:
+      "its port is in use by another program: srv start: couldn't bind HTTP server socket, hostname: 127.0.0.1, port: 18998",
+  },
+  {
+    what: 'llama-server, a removed flag, its usage after it',
+    lines: [
+      'error while handling argument "--draft-max": the argument has been removed. use --spec-draft-n-max or --spec-ngram-mod-n-max',
+      '',
+      'usage:',
+      '--draft, --draft-n, --draft-max N       the argument has been removed. use --spec-draft-n-max or',
+      '',
+      'to show complete usage, run with -h',
+    ],
+    tells:
+      'error while handling argument "--draft-max": the argument has been removed. use --spec-draft-n-max or --spec-ngram-mod-n-max',
+  },
+  {
+    what: 'llama-server, no room on the GPU',
+    lines: [
+      '0.01.000.000 W graph_reserve: failed to allocate compute buffers, retrying without pipeline parallelism',
+      '0.02.000.000 E ggml_backend_cuda_buffer_type_alloc_buffer: allocating 9000.00 MiB on device 0: cudaMalloc failed: out of memory',
+      '0.02.000.001 E llama_model_load: error loading model: unable to allocate CUDA0 buffer',
+    ],
+    tells:
+      'out of memory: ggml_backend_cuda_buffer_type_alloc_buffer: allocating 9000.00 MiB on device 0: cudaMalloc failed: out of memory',
+  },
+  {
+    what: 'vLLM, no room on the GPU, told by the engine before the server',
+    lines: [
+      '(EngineCore_DP0 pid=81) ERROR 11-20 12:00:00 [core.py:700] Traceback (most recent call last):',
+      '(EngineCore_DP0 pid=81) ERROR 11-20 12:00:00 [core.py:700] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.',
+      '(APIServer pid=80) RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}',
+    ],
+    tells: 'out of memory: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.',
+  },
+  {
+    what: 'vLLM, a root cause that only the engine names',
+    lines: [
+      '(EngineCore_DP0 pid=81) ERROR 11-20 12:00:00 [core.py:700] Traceback (most recent call last):',
+      '(EngineCore_DP0 pid=81) ERROR 11-20 12:00:00 [core.py:700] ValueError: The number of heads (7) is not divisible by 2',
+      '(APIServer pid=80) RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}',
+    ],
+    tells: 'ValueError: The number of heads (7) is not divisible by 2',
+  },
+  {
+    what: 'vLLM, an argument it does not know',
+    lines: ['usage: vllm serve [model_tag] [options]', 'vllm: error: unrecognized arguments: --gpu-memory 1'],
+    tells: 'vllm: error: unrecognized arguments: --gpu-memory 1',
+  },
+  {
+    what: 'anything else: the last line that is not empty',
+    lines: ['starting', 'giving up', ''],
+    tells: 'giving up',
+  },
+];
+
+for (const { what, lines, tells } of CASES)
+  test(`the telling line of ${what}`, ({ expect }) => expect(tellingLine(lines)).toBe(tells));
+
+test('a count of no errors is no error', ({ expect }) => {
+  expect(tellingLine(['checked: 0 errors', 'bye'])).toBe('bye');
+});
+
+test('a line without end is cut', ({ expect }) => {
+  expect(tellingLine([`error: ${'x'.repeat(100_000)}`])?.length).toBe(300);
+});
+
+test('an exit is told with its code or the meaning of its signal', ({ expect }) => {
+  expect(inWords({ code: 3, signal: null }, ['bad day'])).toBe('ended with code 3: bad day');
+  expect(inWords({ code: 1, signal: null }, [])).toBe('ended with code 1; it printed nothing');
+  expect(inWords({ code: null, signal: 'SIGKILL' }, [])).toContain('often by the kernel when memory runs out');
+  expect(inWords({ code: null, signal: 'SIGILL' }, [])).toContain('another processor');
+});

@@ -1,0 +1,77 @@
+import { configFrom } from '../../../src/config/load.ts';
+import { nearest } from '../../../src/config/nearest.ts';
+import type { ModelInput } from '../../../src/config/schema.ts';
+import { modelId, type ModelId } from '../../../src/core/kinds.ts';
+import type { Done, Driver, Order } from '../../../src/engines/driver.ts';
+import { DriverRegistry } from '../../../src/engines/registry.ts';
+import type { Program } from '../../../src/ports/programs.ts';
+import type { StubServers } from '../../../src/ports/stub-server.ts';
+import { VirtualClock } from '../../helpers/virtual-clock.ts';
+import { answered, REFUSED, ScriptedHttp, ScriptedProcesses } from './scripted-ports.ts';
+
+const ALPHA: ModelId = modelId('alpha');
+
+type Told = { readonly exited: [number, string][]; readonly warned: string[] };
+
+/** One engine of the model `alpha` over scripted ports: every program exists, and no server answers until the test says so. */
+export function oneEngine(alpha: ModelInput, { root = {}, stubs }: { root?: object; stubs?: StubServers } = {}) {
+  const clock = new VirtualClock();
+  const processes = new ScriptedProcesses();
+  const http = new ScriptedHttp(clock);
+  const programs = new Map<string, Program | undefined>();
+  const told: Told = { exited: [], warned: [] };
+  const loaded = configFrom({ state_dir: '/tmp/never-used', ...root, models: { alpha } }, 'test', {}, {});
+  const config = loaded.kind === 'loaded' ? loaded.config : undefined;
+  const model = config?.models[ALPHA];
+  if (config === undefined || model === undefined) throw new Error(`the config is bad: ${JSON.stringify(loaded)}`);
+  const find = async (name: string): Promise<Program | undefined> =>
+    programs.has(name) ? programs.get(name) : { path: `/bin/${name}`, mark: '1' };
+  const noStubs: StubServers = { open: () => Promise.reject(new Error('there is no stub here')) };
+  const registry = new DriverRegistry(
+    { clock, processes, http, nearest, programs: { find }, stubs: stubs ?? noStubs },
+    config,
+  );
+  const driver = registry.makeDriver(
+    { model: ALPHA, replica: 0, config: model },
+    {
+      exited: (born, reason) => void told.exited.push([born, reason]),
+      warned: (message) => void told.warned.push(message),
+    },
+  );
+  return { clock, processes, http, programs, told, driver };
+}
+
+/** An order and the means to withdraw it. */
+export function order(epoch = 1): { readonly order: Order; readonly withdraw: () => void } {
+  const controller = new AbortController();
+  return { order: { epoch, signal: controller.signal }, withdraw: () => controller.abort() };
+}
+
+type Settled = { readonly kind: 'done'; readonly done: Done } | { readonly kind: 'failed'; readonly error: Error };
+
+/** How a command has ended, if it has. */
+export function watched(promise: Promise<Done>): { end: Settled | undefined } {
+  const seen: { end: Settled | undefined } = { end: undefined };
+  promise.then(
+    (done) => (seen.end = { kind: 'done', done }),
+    (error: unknown) =>
+      (seen.end = { kind: 'failed', error: error instanceof Error ? error : new Error(String(error)) }),
+  );
+  return seen;
+}
+
+/** The message a command failed with; empty when it did not. */
+export const failureOf = ({ end }: { end: Settled | undefined }): string =>
+  end?.kind === 'failed' ? end.error.message : '';
+
+/** Starts the engine to the end: its server answers 200 after a while. */
+export async function startUp(
+  { driver, clock, http }: { driver: Driver; clock: VirtualClock; http: ScriptedHttp },
+  epoch = 1,
+): Promise<void> {
+  const ready = clock.now() + 50;
+  http.reply = () => (clock.now() < ready ? REFUSED : answered(200));
+  const start = watched(driver.start(order(epoch).order));
+  await clock.advance(100);
+  if (start.end?.kind !== 'done') throw new Error(`the engine did not start: ${failureOf(start)}`);
+}

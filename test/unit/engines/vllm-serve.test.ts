@@ -1,0 +1,61 @@
+import { test } from 'vitest';
+import type { ModelInput } from '../../../src/config/schema.ts';
+import { failureOf, oneEngine, order, startUp, watched } from './one-engine.ts';
+import { answered, HANG } from './scripted-ports.ts';
+
+type VllmInput = Extract<ModelInput, { backend?: 'vllm_serve' | 'vllm' | undefined }>;
+
+const vllm = (more: Partial<VllmInput> = {}, root: object = {}) =>
+  oneEngine({ model_path: 'Qwen/Qwen3-0.6B', ...more }, { root });
+
+test('a model without a backend is served by vLLM under its own name, quietly and on 127.0.0.1', async ({ expect }) => {
+  const engine = vllm({ port: 8_011, extra_args: ['--max-model-len', '16k'] }, { vllm_command: ['uv', 'run', 'vllm'] });
+  await startUp(engine);
+  expect(engine.processes.specs[0]).toMatchObject({
+    argv: [
+      ...['uv', 'run', 'vllm', 'serve', 'Qwen/Qwen3-0.6B', '--port', '8011', '--host', '127.0.0.1'],
+      ...['--served-model-name', 'alpha', '--max-model-len', '16k'],
+    ],
+    env: { NO_COLOR: '1', VLLM_NO_USAGE_STATS: '1', DO_NOT_TRACK: '1' },
+  });
+  expect(engine.driver.backend).toMatchObject({ origin: 'http://127.0.0.1:8011', servedName: 'alpha' });
+});
+
+test('the served name and the key that the user passes are those that requests carry', async ({ expect }) => {
+  const engine = vllm({ extra_args: ['--served-model-name', 'qwen', 'q', '--api-key=k'] });
+  await startUp(engine);
+  expect(engine.driver.backend).toMatchObject({ servedName: 'qwen', headers: { authorization: 'Bearer k' } });
+});
+
+test('a configured key reaches it by the environment, and what the user sets there wins', async ({ expect }) => {
+  const engine = vllm({ api_key: 'k1', env: { NO_COLOR: '0' } });
+  await startUp(engine);
+  expect(engine.processes.specs[0]?.env).toMatchObject({ VLLM_API_KEY: 'k1', NO_COLOR: '0' });
+  expect(engine.driver.backend?.headers).toEqual({ authorization: 'Bearer k1' });
+});
+
+test('a missing vLLM is told with the key that names it', async ({ expect }) => {
+  const engine = vllm();
+  engine.programs.set('vllm', undefined);
+  const start = watched(engine.driver.start(order().order));
+  await engine.clock.advance(10);
+  expect(failureOf(start)).toContain('set vllm_command');
+});
+
+test('its health route alone proves nothing, a token does', async ({ expect }) => {
+  const engine = vllm();
+  await startUp(engine);
+  const ask = async (): Promise<boolean | undefined> => {
+    const limit = new AbortController();
+    let found: boolean | undefined;
+    void engine.driver.prove(limit.signal).then((proven) => (found = proven));
+    await engine.clock.advance(15_000);
+    limit.abort();
+    await engine.clock.advance(0);
+    return found;
+  };
+  engine.http.reply = ({ method }) => (method === 'POST' ? HANG : answered(200));
+  expect(await ask()).toBe(false);
+  engine.http.reply = () => answered(200);
+  expect(await ask()).toBe(true);
+});

@@ -1,0 +1,76 @@
+import type { Fact, RequestRecord } from '../../../src/core/facts.ts';
+import { engineId, millis, modelId } from '../../../src/core/kinds.ts';
+import type { Failure } from '../../../src/core/restart.ts';
+import type { SwapRecord } from '../../../src/core/swap.ts';
+
+export const alpha = modelId('alpha');
+export const beta = modelId('beta');
+const engine = engineId(beta, 0);
+
+export const failure: Failure = {
+  during: 'starting',
+  reason: 'exited with code 1: no such file',
+  attempts: 2,
+  giveUp: true,
+};
+
+export const swapRecord: SwapRecord = {
+  id: 7,
+  to: beta,
+  from: [alpha],
+  startedAt: millis(1_000),
+  totalMs: 84,
+  legs: { drain: 0, sleep: 12, wake: 70 },
+  overheadMs: 2,
+  level: 5,
+  result: 'done',
+};
+
+export const request: RequestRecord = {
+  id: 'r-1',
+  method: 'POST',
+  path: '/v1/chat/completions',
+  model: alpha,
+  outcome: 'served',
+  status: 200,
+  code: undefined,
+  queuedMs: 84,
+  firstByteMs: 20,
+  totalMs: 1_240,
+  bytesIn: 100,
+  bytesOut: 2_000,
+};
+
+/** One of every kind; the type demands a new one when there is a new kind. */
+export const EVERY_FACT: { readonly [Kind in Fact['kind']]: Extract<Fact, { readonly kind: Kind }> } = {
+  listening: { kind: 'listening', what: 'main', url: 'http://127.0.0.1:3000' },
+  stopped: { kind: 'stopped', uptimeMs: 125_000 },
+  'shutdown-asked': { kind: 'shutdown-asked', by: 'SIGTERM', inFlight: 2, waiting: 1 },
+  warned: { kind: 'warned', message: 'metrics_port 9090 is taken; metrics stay on the main port' },
+  'leftover-reaped': { kind: 'leftover-reaped', engine, model: 'beta', pid: 41, port: 8002, gone: true },
+  'engine-moved': { kind: 'engine-moved', engine, model: beta, from: 'off', to: 'starting' },
+  'engine-failed': {
+    kind: 'engine-failed',
+    engine,
+    model: beta,
+    failure,
+    retryInMs: 2_000,
+    lastLines: ['loading beta.gguf', 'error: no such file'],
+  },
+  'engine-stuck': { kind: 'engine-stuck', engine, model: beta, reason: 'pid 41 is still there' },
+  'engine-started': {
+    kind: 'engine-started',
+    engine,
+    model: beta,
+    pid: 41,
+    port: 8002,
+    commandLine: 'llama-server --port 8002',
+  },
+  'swap-planned': { kind: 'swap-planned', swap: 7, to: beta, from: [alpha], waiting: 3 },
+  'swap-finished': { kind: 'swap-finished', record: swapRecord },
+  'leases-cut': { kind: 'leases-cut', model: alpha, count: 2, code: 'drained' },
+  'request-arrived': { kind: 'request-arrived', model: alpha },
+  'request-granted': { kind: 'request-granted', model: alpha, waitedMs: 84 },
+  'request-ended': { kind: 'request-ended', request },
+  'client-error': { kind: 'client-error', reason: 'bad header' },
+};
