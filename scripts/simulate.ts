@@ -1,0 +1,68 @@
+import { parseArgs } from 'node:util';
+import { MUTANTS } from '../test/sim/mutants/index.ts';
+import { withMutant } from '../test/sim/plant.ts';
+import { writeKills } from '../test/sim/seeds.ts';
+import { explain, firstFailure, tryWorld } from '../test/sim/trial.ts';
+import { runWorld } from '../test/sim/world.ts';
+
+const USAGE = `Runs the decision code in simulated worlds.
+
+  npm run sim                                  2,000 worlds
+  npm run sim -- --seed 7 [--verbose]          one world, with its transcript
+  npm run sim -- --seed 0 --count 100000       as many as you like
+  npm run sim -- --mutants [--count 5000]      takes the guards out of the core, one at a time, and looks for a world that shows it;
+                                               writes test/sim/kills.json`;
+
+const say = (line: string): void => console.log(line);
+
+function worlds(from: number, count: number, verbose: boolean): number {
+  let failed = 0;
+  for (let seed = from; seed < from + count; seed++) {
+    const failure = tryWorld(seed);
+    if (failure !== undefined) failed++;
+    if (failure !== undefined) say(`${explain(failure)}\n`);
+    else if (verbose) narrate(seed);
+  }
+  say(`${count} worlds, ${failed} failed`);
+  return failed > 0 ? 1 : 0;
+}
+
+function narrate(seed: number): void {
+  const { ends, swaps, simulatedMs } = runWorld(seed, { say });
+  const counts = [...ends].map(([end, count]) => `${count} ${end}`);
+  say(`seed ${seed}: ${swaps} swaps in ${Math.round(simulatedMs / 1_000)} s; ${counts.join(', ')}`);
+}
+
+async function mutants(count: number): Promise<number> {
+  const kills = new Map<string, number>();
+  for (const mutant of MUTANTS) {
+    const failure = await withMutant(mutant, (core) => firstFailure(0, count, core));
+    if (failure !== undefined) kills.set(mutant.name, failure.seed);
+    const shown = failure === undefined ? 'never shows' : `seed ${failure.seed}`;
+    say(`${shown.padEnd(12)} ${mutant.file.padEnd(15)} ${mutant.name}: ${failure?.reason ?? ''}`);
+  }
+  writeKills(kills);
+  say(`${MUTANTS.length} mutants, ${MUTANTS.length - kills.size} never showed in ${count} worlds`);
+  return kills.size < MUTANTS.length ? 1 : 0;
+}
+
+function wholeNumber(option: string, text: string): number {
+  const value = Number(text);
+  if (Number.isSafeInteger(value) && value >= 0) return value;
+  throw new Error(`${option} takes a whole number, not "${text}"`);
+}
+
+const { values } = parseArgs({
+  options: {
+    seed: { type: 'string' },
+    count: { type: 'string' },
+    verbose: { type: 'boolean', default: false },
+    mutants: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
+});
+const many = values.mutants ? '5000' : values.seed === undefined ? '2000' : '1';
+const from = wholeNumber('--seed', values.seed ?? '0');
+const count = wholeNumber('--count', values.count ?? many);
+if (values.help) say(USAGE);
+else process.exitCode = values.mutants ? await mutants(count) : worlds(from, count, values.verbose);
