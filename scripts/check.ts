@@ -40,6 +40,7 @@ async function passes({ name, tool, countsItself }: Check): Promise<boolean> {
   console.log(`${name.padEnd(10)} ${failed ? 'FAILED' : 'ok'} ${seconds} s`);
   if (failed) console.log(all);
   const tally = process.env['CATNAP_TALLY_FILE'];
-  if (tally !== undefined && !countsItself) appendFileSync(tally, failed ? '0 1 0\n' : '1 0 0\n');
+  if (tally !== undefined && !countsItself)
+    appendFileSync(tally, failed ? `0 1 0\n# the check of ${name}\n` : '1 0 0\n');
   return !failed;
 }

@@ -75,6 +75,15 @@ test('a set-up that fails is a failure', async ({ expect, run }) => {
   expect([last, exitCode]).toEqual(['0 passed, 1 failed, 0 skipped', 1]);
 });
 
+test('a caller that adds up is told what failed, a line each', async ({ expect, run, onTestFinished }) => {
+  const folder = testFolder();
+  onTestFinished(() => folder.remove());
+  const file = join(folder.path, 'tally');
+  const bad = "import { expect, test } from 'vitest'; test('the sum', () => expect(1 + 1).toBe(3));";
+  await run({ 'a.test.ts': GOOD, 'b.test.ts': bad }, { CATNAP_TALLY_FILE: file });
+  expect(readFileSync(file, 'utf8')).toMatch(/^1 1 0\n# b\.test\.ts > the sum: [^\n]*expected 2 to be 3[^\n]*\n$/);
+});
+
 test('a caller that adds up gets the counts in its file, and no line', async ({ expect, run, onTestFinished }) => {
   const folder = testFolder();
   onTestFinished(() => folder.remove());
