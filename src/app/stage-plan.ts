@@ -3,7 +3,7 @@ import type { EngineRules } from '../core/engine.ts';
 import { engineId, modelId, type EngineId, type ModelId } from '../core/kinds.ts';
 import type { ModelTerms } from '../core/member.ts';
 import { POLICIES } from '../core/policy/index.ts';
-import type { StageOptions } from '../core/stage.ts';
+import type { StageOptions } from '../core/stage-events.ts';
 import { TRAITS, type DriverRegistry } from '../engines/registry.ts';
 import type { EngineSpec } from '../runtime/supervisor.ts';
 import { ms, msOrNever } from './times.ts';

@@ -77,6 +77,18 @@ export function atRest(phase: EnginePhase): boolean {
   return phase.kind === 'off' || phase.kind === 'asleep' || phase.kind === 'failed';
 }
 
+/** The failure that an engine has not recovered from, also while what is left of it is still being cleared away. */
+export function failureOf(phase: EnginePhase): Failure | undefined {
+  if (phase.kind === 'reaping' || phase.kind === 'stuck') return phase.failed?.failure;
+  return phase.kind === 'failed' ? phase.failure : undefined;
+}
+
+/** When an engine that failed is tried again. */
+export function retryAtOf(phase: EnginePhase): Millis | undefined {
+  if (phase.kind === 'reaping' || phase.kind === 'stuck') return phase.failed?.retryAt;
+  return phase.kind === 'failed' ? phase.retryAt : undefined;
+}
+
 /** When the engine must be looked at again if nothing happens before. */
 export function engineDueAt({ phase, goal }: Engine): Millis | undefined {
   switch (phase.kind) {

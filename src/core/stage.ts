@@ -1,77 +1,14 @@
 import { uncommitted, type Sight, type StageSight } from './cast.ts';
-import type { EngineGoal, EnginePhase } from './engine.ts';
+import { failureOf, retryAtOf, type EngineGoal, type EnginePhase } from './engine.ts';
 import type { CutCode, RefusalCode } from './errors.ts';
-import type { Fact } from './facts.ts';
 import { after, invariant, millis, soonest, unreachable, FOREVER } from './kinds.ts';
 import type { EngineId, Millis, ModelId, SleepLevel, TicketId } from './kinds.ts';
 import type { Waiting } from './lane.ts';
-import { goalForLevel, Member, type ModelTerms, type Part } from './member.ts';
-import type { Policy } from './policy/policy.ts';
+import { goalForLevel, Member, type Part } from './member.ts';
+import type { StageEffect, StageEvent, StageOptions } from './stage-events.ts';
 import { Swap, type SwapResult, type Took } from './swap.ts';
 
 type Draining = Extract<Part, { readonly kind: 'draining' }>;
-
-/** What can happen to a stage. Requests, engines, clients, operators and the clock all come through here, one at a time. */
-export type StageEvent =
-  | { readonly kind: 'ticket-arrived'; readonly ticket: TicketId; readonly model: ModelId }
-  | { readonly kind: 'ticket-abandoned'; readonly ticket: TicketId; readonly model: ModelId }
-  | { readonly kind: 'lease-settled'; readonly ticket: TicketId; readonly model: ModelId }
-  | {
-      readonly kind: 'engine-moved';
-      readonly engine: EngineId;
-      readonly model: ModelId;
-      readonly phase: EnginePhase;
-      readonly took: Took | undefined;
-    }
-  | { readonly kind: 'load-asked'; readonly order: TicketId; readonly model: ModelId }
-  | { readonly kind: 'unload-asked'; readonly order: TicketId; readonly model: ModelId; readonly level: SleepLevel }
-  | { readonly kind: 'shutdown-asked'; readonly withinMs: number }
-  | { readonly kind: 'time-passed' };
-
-/** What the stage wants done. Data only: the actor around it does the doing. */
-export type StageEffect =
-  /** From now on the ticket is a lease on this engine. */
-  | {
-      readonly kind: 'grant';
-      readonly ticket: TicketId;
-      readonly model: ModelId;
-      readonly engine: EngineId;
-      /** How long it waited in all, and for how much of that its own model was on the way. */
-      readonly waitedMs: number;
-      readonly enteringMs: number;
-    }
-  | {
-      readonly kind: 'reject';
-      readonly ticket: TicketId;
-      readonly model: ModelId;
-      readonly code: RefusalCode;
-      readonly reason: string;
-      readonly retryAt: Millis | undefined;
-    }
-  /** An operator's order has been carried out. */
-  | { readonly kind: 'order-done'; readonly order: TicketId; readonly model: ModelId }
-  /** End these leases; each is settled by its holder as ever. */
-  | {
-      readonly kind: 'cut';
-      readonly tickets: readonly TicketId[];
-      readonly model: ModelId;
-      readonly code: CutCode;
-      readonly reason: string;
-    }
-  | { readonly kind: 'set-goal'; readonly engine: EngineId; readonly goal: EngineGoal }
-  | { readonly kind: 'tell'; readonly fact: Fact }
-  /** Everything is off; nothing more will come. */
-  | { readonly kind: 'closed' };
-
-export type StageOptions = {
-  readonly models: readonly ModelTerms[];
-  /** The budget, in the unit of the models' costs. By default each costs 1 and one fits. */
-  readonly capacity: number;
-  readonly policy: Policy;
-  readonly drains: boolean;
-  readonly drainMs: number;
-  readonly minActiveMs: number;
-};
 
 /**
  * One set of GPUs and the models that share it. Deterministic: the same events give the same effects; there is no clock, promise or I/O here.
@@ -486,14 +423,4 @@ export class Stage {
     for (const member of this.#stirring) models.push(member.sight());
     return { now, capacity, models, minActiveMs, drains, drainMs };
   }
-}
-
-function failureOf(phase: EnginePhase): { readonly reason: string; readonly giveUp: boolean } | undefined {
-  if (phase.kind === 'reaping' || phase.kind === 'stuck') return phase.failed?.failure;
-  return phase.kind === 'failed' ? phase.failure : undefined;
-}
-
-function retryAtOf(phase: EnginePhase): Millis | undefined {
-  if (phase.kind === 'reaping' || phase.kind === 'stuck') return phase.failed?.retryAt;
-  return phase.kind === 'failed' ? phase.retryAt : undefined;
 }

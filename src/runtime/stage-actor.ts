@@ -9,7 +9,8 @@ import {
   type SleepLevel,
   type TicketId,
 } from '../core/kinds.ts';
-import { Stage, type StageEffect, type StageEvent, type StageOptions } from '../core/stage.ts';
+import { Stage } from '../core/stage.ts';
+import type { StageEffect, StageEvent, StageOptions } from '../core/stage-events.ts';
 import type { Took } from '../core/swap.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Reporter } from '../ports/reporter.ts';

@@ -1,7 +1,7 @@
 import type { EngineRules } from '../core/engine.ts';
 import type { EngineId, ModelId, SleepLevel } from '../core/kinds.ts';
 import type { Member } from '../core/member.ts';
-import type { StageOptions } from '../core/stage.ts';
+import type { StageOptions } from '../core/stage-events.ts';
 import type { Driver, DriverEvents } from '../engines/driver.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Reporter } from '../ports/reporter.ts';

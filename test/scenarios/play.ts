@@ -2,7 +2,7 @@ import { defaultEngineRules, type Engine, type EngineCommand, type EngineEvent }
 import { after, engineId, invariant, modelId, ticketId } from '../../src/core/kinds.ts';
 import type { EngineId, Millis, ModelId } from '../../src/core/kinds.ts';
 import type { ModelTerms } from '../../src/core/member.ts';
-import type { StageEffect, StageEvent } from '../../src/core/stage.ts';
+import type { StageEffect, StageEvent } from '../../src/core/stage-events.ts';
 import type { Took } from '../../src/core/swap.ts';
 import { realCore } from '../sim/core-under-test.ts';
 import { Theatre, type Hooks } from '../sim/theatre.ts';

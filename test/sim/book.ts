@@ -1,5 +1,5 @@
 import type { EngineId, Millis, ModelId, SleepLevel, TicketId } from '../../src/core/kinds.ts';
-import type { StageEffect } from '../../src/core/stage.ts';
+import type { StageEffect } from '../../src/core/stage-events.ts';
 import { must } from './violation.ts';
 
 export type Ticket = {

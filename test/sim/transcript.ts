@@ -1,7 +1,7 @@
 import type { EngineGoal } from '../../src/core/engine.ts';
 import type { Fact } from '../../src/core/facts.ts';
 import { unreachable } from '../../src/core/kinds.ts';
-import type { StageEffect, StageEvent } from '../../src/core/stage.ts';
+import type { StageEffect, StageEvent } from '../../src/core/stage-events.ts';
 
 /** One line for what happened to the stage. */
 export function sayEvent(event: StageEvent): string {

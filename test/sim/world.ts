@@ -1,7 +1,7 @@
 import type { Engine, EngineEvent } from '../../src/core/engine.ts';
 import { after, soonest, ticketId, unreachable } from '../../src/core/kinds.ts';
 import type { EngineId, Millis, ModelId, SleepLevel, TicketId } from '../../src/core/kinds.ts';
-import type { StageEffect, StageEvent } from '../../src/core/stage.ts';
+import type { StageEffect, StageEvent } from '../../src/core/stage-events.ts';
 import { Book, type Ticket } from './book.ts';
 import type { Checker } from './checkers/checker.ts';
 import { allCheckers } from './checkers/index.ts';

@@ -1,6 +1,6 @@
 import type { Engine } from '../../../src/core/engine.ts';
 import type { EngineId, ModelId } from '../../../src/core/kinds.ts';
-import type { StageEffect } from '../../../src/core/stage.ts';
+import type { StageEffect } from '../../../src/core/stage-events.ts';
 import { must } from '../violation.ts';
 import { describe, memberOf, trulyAtRest, type Checker, type Scene } from './checker.ts';
 

@@ -1,7 +1,7 @@
 import type { Engine, EngineEvent } from '../../../src/core/engine.ts';
 import type { EngineId, Millis, ModelId } from '../../../src/core/kinds.ts';
 import type { Member } from '../../../src/core/member.ts';
-import type { StageEffect, StageEvent } from '../../../src/core/stage.ts';
+import type { StageEffect, StageEvent } from '../../../src/core/stage-events.ts';
 import type { Book } from '../book.ts';
 import type { ModelPlan, WorldPlan } from '../plan.ts';
 import type { Theatre } from '../theatre.ts';

@@ -1,7 +1,7 @@
 import type { Engine, EngineEvent } from '../../../src/core/engine.ts';
 import type { EngineId, ModelId } from '../../../src/core/kinds.ts';
 import type { PartKind } from '../../../src/core/cast.ts';
-import type { StageEvent } from '../../../src/core/stage.ts';
+import type { StageEvent } from '../../../src/core/stage-events.ts';
 import { must } from '../violation.ts';
 import { memberOf, type Checker, type Scene } from './checker.ts';
 

@@ -1,6 +1,6 @@
 import type { Fact } from '../../../src/core/facts.ts';
 import type { ModelId } from '../../../src/core/kinds.ts';
-import type { StageEffect, StageEvent } from '../../../src/core/stage.ts';
+import type { StageEffect, StageEvent } from '../../../src/core/stage-events.ts';
 import type { Ticket } from '../book.ts';
 import { must } from '../violation.ts';
 import { describe, inPause, memberOf, ROUNDING, trulyAtRest, type Checker, type Scene } from './checker.ts';

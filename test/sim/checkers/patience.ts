@@ -1,5 +1,5 @@
 import type { ModelId, TicketId } from '../../../src/core/kinds.ts';
-import type { StageEffect, StageEvent } from '../../../src/core/stage.ts';
+import type { StageEffect, StageEvent } from '../../../src/core/stage-events.ts';
 import { isHealthy } from '../plan.ts';
 import { must } from '../violation.ts';
 import { planOf, ROUNDING, type Checker, type Scene } from './checker.ts';

@@ -1,5 +1,5 @@
 import type { ModelId } from '../../../src/core/kinds.ts';
-import type { StageEffect } from '../../../src/core/stage.ts';
+import type { StageEffect } from '../../../src/core/stage-events.ts';
 import type { SwapRecord } from '../../../src/core/swap.ts';
 import { must } from '../violation.ts';
 import { ROUNDING, type Checker, type Scene } from './checker.ts';

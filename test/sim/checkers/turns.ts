@@ -1,5 +1,5 @@
 import type { Millis, ModelId } from '../../../src/core/kinds.ts';
-import type { StageEffect, StageEvent } from '../../../src/core/stage.ts';
+import type { StageEffect, StageEvent } from '../../../src/core/stage-events.ts';
 import { must } from '../violation.ts';
 import type { Checker, Scene } from './checker.ts';
 

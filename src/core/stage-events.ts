@@ -1,0 +1,69 @@
+import type { EngineGoal, EnginePhase } from './engine.ts';
+import type { CutCode, RefusalCode } from './errors.ts';
+import type { Fact } from './facts.ts';
+import type { EngineId, Millis, ModelId, SleepLevel, TicketId } from './kinds.ts';
+import type { ModelTerms } from './member.ts';
+import type { Policy } from './policy/policy.ts';
+import type { Took } from './swap.ts';
+
+/** What can happen to a stage. Requests, engines, clients, operators and the clock all come through here, one at a time. */
+export type StageEvent =
+  | { readonly kind: 'ticket-arrived'; readonly ticket: TicketId; readonly model: ModelId }
+  | { readonly kind: 'ticket-abandoned'; readonly ticket: TicketId; readonly model: ModelId }
+  | { readonly kind: 'lease-settled'; readonly ticket: TicketId; readonly model: ModelId }
+  | {
+      readonly kind: 'engine-moved';
+      readonly engine: EngineId;
+      readonly model: ModelId;
+      readonly phase: EnginePhase;
+      readonly took: Took | undefined;
+    }
+  | { readonly kind: 'load-asked'; readonly order: TicketId; readonly model: ModelId }
+  | { readonly kind: 'unload-asked'; readonly order: TicketId; readonly model: ModelId; readonly level: SleepLevel }
+  | { readonly kind: 'shutdown-asked'; readonly withinMs: number }
+  | { readonly kind: 'time-passed' };
+
+/** What the stage wants done. Data only: the actor around it does the doing. */
+export type StageEffect =
+  /** From now on the ticket is a lease on this engine. */
+  | {
+      readonly kind: 'grant';
+      readonly ticket: TicketId;
+      readonly model: ModelId;
+      readonly engine: EngineId;
+      /** How long it waited in all, and for how much of that its own model was on the way. */
+      readonly waitedMs: number;
+      readonly enteringMs: number;
+    }
+  | {
+      readonly kind: 'reject';
+      readonly ticket: TicketId;
+      readonly model: ModelId;
+      readonly code: RefusalCode;
+      readonly reason: string;
+      readonly retryAt: Millis | undefined;
+    }
+  /** An operator's order has been carried out. */
+  | { readonly kind: 'order-done'; readonly order: TicketId; readonly model: ModelId }
+  /** End these leases; each is settled by its holder as ever. */
+  | {
+      readonly kind: 'cut';
+      readonly tickets: readonly TicketId[];
+      readonly model: ModelId;
+      readonly code: CutCode;
+      readonly reason: string;
+    }
+  | { readonly kind: 'set-goal'; readonly engine: EngineId; readonly goal: EngineGoal }
+  | { readonly kind: 'tell'; readonly fact: Fact }
+  /** Everything is off; nothing more will come. */
+  | { readonly kind: 'closed' };
+
+export type StageOptions = {
+  readonly models: readonly ModelTerms[];
+  /** The budget, in the unit of the models' costs. By default each costs 1 and one fits. */
+  readonly capacity: number;
+  readonly policy: Policy;
+  readonly drains: boolean;
+  readonly drainMs: number;
+  readonly minActiveMs: number;
+};
