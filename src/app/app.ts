@@ -14,6 +14,7 @@ import { Listener } from '../proxy/server.ts';
 import { progressOf } from '../runtime/progress.ts';
 import { Supervisor } from '../runtime/supervisor.ts';
 import { namesOf } from './names.ts';
+import { levelsOf } from './levels.ts';
 import { openMetricsPort, type MetricsPort } from './metrics-port.ts';
 import { enginesOf, stageOf } from './stage-plan.ts';
 import { createTelling, type Telling } from './telling.ts';
@@ -79,7 +80,7 @@ export class App {
     this.#processes = processes;
     this.#startedAt = clock.wallTime();
     const programs = systemPrograms(env);
-    const ports = { clock, processes, programs, http: engineHttp(), stubs: stubServers, nearest };
+    const ports = { clock, processes, programs, http: engineHttp(), stubs: stubServers, nearest, levelsOf };
     const engines = enginesOf(config, new DriverRegistry(ports, config));
     this.#supervisor = new Supervisor({ stage: stageOf(config), engines, clock, reporter: telling.reporter });
   }

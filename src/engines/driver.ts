@@ -31,8 +31,6 @@ export type Done = {
  * Methods reject with an Error whose message is one line a person understands; `DriverError` adds the last lines printed.
  */
 export interface Driver {
-  /** Levels besides 5 that this engine can be put to. */
-  readonly naps: readonly NapLevel[];
   /** The backend of the running process; defined from a successful start until its end. */
   readonly backend: Backend | undefined;
   readonly running: Running | undefined;

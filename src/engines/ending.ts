@@ -57,8 +57,9 @@ export class Ending {
     });
   }
 
-  /** Resolves once nothing is left; rejects with who is left when the bound has passed. */
-  async run(): Promise<Done> {
+  /** Resolves once nothing is left; rejects with who is left when the bound has passed. One that cannot hear is not asked. */
+  async run(hears = true): Promise<Done> {
+    if (!hears) this.#polite = false;
     const { clock } = this.#means;
     const from = clock.now();
     await this.#clear(from, after(from, this.#rules.boundMs));

@@ -10,7 +10,6 @@ const NO_TIME: Done = { actMs: 0, proofMs: 0 };
  * and whether it is there shows with each request. It costs no room, so it is never put away for another.
  */
 export class OpenaiRemoteDriver implements Driver {
-  readonly naps: readonly NapLevel[] = [];
   readonly running = undefined;
   readonly #model: ModelId;
   readonly #config: OpenaiRemoteModel;

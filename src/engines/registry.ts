@@ -1,4 +1,4 @@
-import { engineId, unreachable, type ModelId, type NapLevel } from '../core/kinds.ts';
+import { engineId, unreachable, type ModelId } from '../core/kinds.ts';
 import type { Backend, Config, ModelConfig, ProcessModel } from '../config/schema.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { EngineHttp } from '../ports/engine-http.ts';
@@ -11,6 +11,7 @@ import { LlamaBinaries } from './llama-binaries.ts';
 import type { Nearest } from './llama-flags.ts';
 import { llamaServer } from './llama-server.ts';
 import { OpenaiRemoteDriver } from './openai-remote.ts';
+import type { OwnSleep, Sleeps } from './sleeper.ts';
 import { StubDriver } from './stub.ts';
 import { SupervisedDriver, type Family } from './supervised.ts';
 import { vllmServe } from './vllm-serve.ts';
@@ -24,22 +25,22 @@ type DriverPorts = {
   readonly stubs: StubServers;
   /** Finds the word that was probably meant. */
   readonly nearest: Nearest;
+  /** The levels of one engine, given the sleep calls it has of its own. */
+  readonly levelsOf: (config: ProcessModel, own: OwnSleep | undefined) => Sleeps;
 };
 
 type Traits = {
   /** Whether it takes part of the stage's budget while it is awake. */
   readonly needsRoom: boolean;
-  /** Levels besides 5. */
-  readonly naps: readonly NapLevel[];
 };
 
-/** What is true of every engine of a backend, before there is one. */
+/** What is true of every engine of a backend, before there is one. Which levels it has is in config/sleep-levels.ts. */
 export const TRAITS: Readonly<Record<Backend, Traits>> = {
-  vllm_serve: { needsRoom: true, naps: [] },
-  llama_server: { needsRoom: true, naps: [] },
-  command: { needsRoom: true, naps: [] },
-  openai_remote: { needsRoom: false, naps: [] },
-  stub: { needsRoom: true, naps: [1, 2] },
+  vllm_serve: { needsRoom: true },
+  llama_server: { needsRoom: true },
+  command: { needsRoom: true },
+  openai_remote: { needsRoom: false },
+  stub: { needsRoom: true },
 };
 
 type EngineOf = {
@@ -65,6 +66,7 @@ export class DriverRegistry {
       new SupervisedDriver({ engine: engineId(model, replica), model }, family, this.#rules(settings), {
         ...this.#ports,
         events,
+        sleeps: this.#ports.levelsOf(settings, family.ownSleep),
       });
     switch (config.backend) {
       case 'llama_server':

@@ -35,7 +35,6 @@ type Awake = { readonly backend: Backend; readonly gone: AbortController };
 
 /** The built-in engine: a real server in our own process that answers a fixed text, with delays one can set. */
 export class StubDriver implements Driver {
-  readonly naps: readonly NapLevel[] = [1, 2];
   readonly #model: ModelId;
   readonly #config: StubModel;
   readonly #means: StubMeans;

@@ -1,20 +1,12 @@
 import { after, invariant, type EngineId, type Millis, type ModelId, type NapLevel } from '../core/kinds.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { EngineAnswer, EngineHttp } from '../ports/engine-http.ts';
-import type { Child, Exit, Processes } from '../ports/process.ts';
+import type { EngineAnswer } from '../ports/engine-http.ts';
+import type { Child } from '../ports/process.ts';
 import { shown, type Argv } from './command-line.ts';
-import {
-  DriverError,
-  type Backend,
-  type Done,
-  type Driver,
-  type DriverEvents,
-  type Order,
-  type Running,
-} from './driver.ts';
-import { Ending } from './ending.ts';
-import { crashInWords, inWords, SEARCHED, tellingLine } from './explain.ts';
+import { DriverError, type Backend, type Done, type Driver, type Order, type Running } from './driver.ts';
+import { inWords, SEARCHED, tellingLine } from './explain.ts';
+import { Life, originOf, type LifeMeans } from './life.ts';
 import { untilReady, type Readiness } from './readiness.ts';
+import type { OwnSleep, Sleeps } from './sleeper.ts';
 import { reasonOf, unlessAborted } from './wait.ts';
 
 /** How many of its last lines go with a failed start. */
@@ -34,6 +26,8 @@ export interface Family {
   readonly servedName: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly stopCommand: ((pid: number, port: number) => Argv) | undefined;
+  /** Its own sleep calls, if it has any. */
+  readonly ownSleep?: OwnSleep;
 }
 
 type Launch = {
@@ -61,32 +55,12 @@ type SupervisedRules = {
   readonly stopMs: number;
 };
 
-type SupervisedMeans = {
-  readonly clock: Clock;
-  readonly processes: Processes;
-  readonly http: EngineHttp;
-  readonly events: DriverEvents;
-};
+type SupervisedMeans = LifeMeans & { readonly sleeps: Sleeps };
 
 export type Identity = { readonly engine: EngineId; readonly model: ModelId };
 
-/** One process from its spawn to its proven end. */
-type Life = {
-  readonly born: number;
-  readonly child: Child;
-  readonly port: number;
-  readonly commandLine: string;
-  readonly gone: AbortController;
-  readonly ending: Ending;
-  /** Set while requests can go to it: from its readiness to its end or the first stop, after which its exit is no news. */
-  backend: Backend | undefined;
-  /** The stop that is under way. */
-  stopping: Promise<Done> | undefined;
-};
-
-/** A driver for engines that are processes of ours and know no sleep but their end. */
+/** A driver for engines that are processes of ours. How they are put to sleep is the business of their levels. */
 export class SupervisedDriver implements Driver {
-  readonly naps: readonly NapLevel[] = [];
   readonly #identity: Identity;
   readonly #family: Family;
   readonly #rules: SupervisedRules;
@@ -115,7 +89,7 @@ export class SupervisedDriver implements Driver {
   }
 
   tail(lines: number): readonly string[] {
-    return this.#lastChild?.tail(lines) ?? [];
+    return (this.#life?.child ?? this.#lastChild)?.tail(lines) ?? [];
   }
 
   async start(order: Order): Promise<Done> {
@@ -135,35 +109,42 @@ export class SupervisedDriver implements Driver {
       const readiness = await this.#untilReady(life, deadline, signal);
       if (readiness.kind !== 'ready') throw await this.#failure(life, readiness, signal);
       if (signal.aborted) throw reasonOf(signal);
-      life.backend = this.#backendOf(life);
+      life.rouse();
       return { actMs: readiness.firstAnswerAt - spawnedAt, proofMs: readiness.at - readiness.firstAnswerAt };
     } finally {
       this.#starting = undefined;
     }
   }
 
-  async sleep(level: NapLevel): Promise<Done> {
-    throw this.#noNap(level);
+  /** Its connections are closed first: nothing may reach an engine that is on its way to sleep. */
+  async sleep(level: NapLevel, order: Order): Promise<Done> {
+    const life = this.#living();
+    life.hush('the engine is being put to sleep');
+    life.nap = level;
+    return unlessAborted(this.#means.sleeps.sleep(level, life, order), order.signal);
   }
 
-  async wake(level: NapLevel): Promise<Done> {
-    throw this.#noNap(level);
+  async wake(level: NapLevel, order: Order): Promise<Done> {
+    const life = this.#living();
+    const done = await unlessAborted(this.#means.sleeps.wake(level, life, order), order.signal);
+    if (order.signal.aborted) throw reasonOf(order.signal);
+    if (life.child.hasExited) throw new DriverError(`${this.#family.name} ended as soon as it was awake`);
+    life.rouse();
+    return done;
   }
 
   async stop(order: Order): Promise<Done> {
     this.#starting?.abort(new DriverError('stopped while starting'));
     const spawned = await unlessAborted(this.#spawned(), order.signal);
     if (spawned === undefined) return { actMs: 0, proofMs: 0 };
-    this.#lose(spawned, 'the engine is being stopped');
+    spawned.hush('the engine is being stopped');
     spawned.stopping ??= this.#end(spawned);
     return unlessAborted(spawned.stopping, order.signal);
   }
 
   async prove(signal: AbortSignal): Promise<boolean> {
     const life = this.#life;
-    if (life?.backend === undefined) return false;
-    const { child, backend } = life;
-    return this.#family.prove({ origin: backend.origin, printed: () => child.printed, signal });
+    return life?.backend !== undefined && life.works(signal);
   }
 
   async #choosePort(): Promise<number> {
@@ -176,30 +157,22 @@ export class SupervisedDriver implements Driver {
     );
   }
 
+  #living(): Life {
+    const life = this.#life;
+    if (life === undefined) throw new DriverError(`${this.#family.name} does not run`);
+    return life;
+  }
+
   async #spawn(born: number, port: number, launch: Launch): Promise<Life> {
-    const { clock, processes, events } = this.#means;
-    const child = await processes.spawn({ ...this.#identity, ...launch, port });
-    const { graceMs, stopMs: boundMs } = this.#rules;
+    const child = await this.#means.processes.spawn({ ...this.#identity, ...launch, port });
+    const { graceMs, stopMs: boundMs, probeMs } = this.#rules;
     const command = this.#family.stopCommand?.(child.pid, port);
-    const ending = new Ending(
-      child,
-      port,
-      { graceMs, boundMs, command },
-      { clock, processes, warned: (message) => events.warned(message) },
-    );
-    const life: Life = {
-      born,
-      child,
-      port,
-      commandLine: shown(launch.argv),
-      gone: new AbortController(),
-      ending,
-      backend: undefined,
-      stopping: undefined,
-    };
+    const commandLine = shown(launch.argv);
+    const ending = { graceMs, boundMs, command };
+    const terms = { ...this.#identity, born, port, commandLine, family: this.#family, ending, probeMs };
+    const life = new Life(terms, child, this.#means);
     this.#life = life;
     this.#lastChild = child;
-    void child.exited.then((exit) => this.#exited(life, exit));
     return life;
   }
 
@@ -215,11 +188,6 @@ export class SupervisedDriver implements Driver {
       clock,
       signal,
     );
-  }
-
-  #backendOf(life: Life): Backend {
-    const { servedName, headers } = this.#family;
-    return { origin: originOf(life.port), servedName, headers, gone: life.gone.signal };
   }
 
   async #failure(
@@ -254,32 +222,16 @@ export class SupervisedDriver implements Driver {
   }
 
   async #end(life: Life): Promise<Done> {
+    const { nap } = life;
     try {
-      const done = await life.ending.run();
+      const done = await life.end(nap === undefined || this.#means.sleeps.hears(nap));
+      this.#lastChild = life.child;
       this.#life = undefined;
       this.#spawning = undefined;
+      if (nap !== undefined) await this.#means.sleeps.discard(nap);
       return done;
     } finally {
       life.stopping = undefined;
     }
   }
-
-  #exited(life: Life, exit: Exit): void {
-    const wasReady = life.backend !== undefined;
-    this.#lose(life, 'the engine has ended');
-    if (!wasReady) return;
-    this.#means.events.exited(life.born, `${this.#family.name} ${crashInWords(exit, life.child.tail(SEARCHED.crash))}`);
-  }
-
-  /** Connections to the engine are closed first: some engines do not end while one is open. */
-  #lose(life: Life, why: string): void {
-    life.backend = undefined;
-    life.gone.abort(new DriverError(why));
-  }
-
-  #noNap(level: NapLevel): DriverError {
-    return new DriverError(`${this.#family.name} cannot be put to sleep at level ${level}`);
-  }
 }
-
-const originOf = (port: number): string => `http://127.0.0.1:${port}`;

@@ -1,3 +1,4 @@
+import { levelsOf } from '../../src/app/levels.ts';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
@@ -37,7 +38,7 @@ export const test = base.extend<{ engines: Engines }>({
     const processes = await openProcesses({ stateDir: join(folder, 'state'), onProblem });
     const [drivers, listeners]: [Driver[], Server[]] = [[], []];
     const [clock, http, programs] = [systemClock(), engineHttp(), systemPrograms(process.env)];
-    const ports = { clock, processes, http, programs, stubs: stubServers, nearest };
+    const ports = { clock, processes, http, programs, stubs: stubServers, nearest, levelsOf };
     await use({
       make(model) {
         const config = goodConfig({ stop_grace_secs: 1, models: { alpha: marked(model, folder) } });

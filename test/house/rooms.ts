@@ -14,6 +14,11 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   ports: { values: [], types: ['core'], packages: [] },
   config: { values: ['core'], types: [], packages: ['zod', 'yaml', 'jsonc-parser', 'node:fs', 'node:path'] },
   engines: { values: ['core', 'ports'], types: ['config'], packages: ['p-queue'] },
+  sleep: {
+    values: ['core', 'ports', 'engines/driver', 'engines/wait'],
+    types: ['config', 'engines/sleeper'],
+    packages: [],
+  },
   runtime: { values: ['core', 'ports', 'engines/driver'], types: [], packages: ['p-queue'] },
   adapters: { values: ['core', 'ports'], types: [], packages: ['npm', 'node'] },
   proxy: {
@@ -30,7 +35,19 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   quickstart: { values: ['core', 'ports'], types: ['config'], packages: ['node'] },
   cli: { values: ['app', 'config', 'api/admin/contract'], types: ['core'], packages: ['npm', 'node'] },
   app: {
-    values: ['core', 'ports', 'config', 'engines', 'runtime', 'adapters', 'proxy', 'api', 'observe', 'quickstart'],
+    values: [
+      'core',
+      'ports',
+      'config',
+      'engines',
+      'sleep',
+      'runtime',
+      'adapters',
+      'proxy',
+      'api',
+      'observe',
+      'quickstart',
+    ],
     types: [],
     packages: ['npm', 'node'],
   },

@@ -6,6 +6,8 @@ import type { Done, Driver, Order } from '../../../src/engines/driver.ts';
 import { DriverRegistry } from '../../../src/engines/registry.ts';
 import type { Program } from '../../../src/ports/programs.ts';
 import type { StubServers } from '../../../src/ports/stub-server.ts';
+import type { Level } from '../../../src/sleep/level.ts';
+import { Levels } from '../../../src/sleep/levels.ts';
 import { VirtualClock } from '../../helpers/virtual-clock.ts';
 import { answered, REFUSED, ScriptedHttp, ScriptedProcesses } from './scripted-ports.ts';
 
@@ -14,7 +16,10 @@ const ALPHA: ModelId = modelId('alpha');
 type Told = { readonly exited: [number, string][]; readonly warned: string[] };
 
 /** One engine of the model `alpha` over scripted ports: every program exists, and no server answers until the test says so. */
-export function oneEngine(alpha: ModelInput, { root = {}, stubs }: { root?: object; stubs?: StubServers } = {}) {
+export function oneEngine(
+  alpha: ModelInput,
+  { root = {}, stubs, levels = [] }: { root?: object; stubs?: StubServers; levels?: readonly Level[] } = {},
+) {
   const clock = new VirtualClock();
   const processes = new ScriptedProcesses();
   const http = new ScriptedHttp(clock);
@@ -28,7 +33,15 @@ export function oneEngine(alpha: ModelInput, { root = {}, stubs }: { root?: obje
     programs.has(name) ? programs.get(name) : { path: `/bin/${name}`, mark: '1' };
   const noStubs: StubServers = { open: () => Promise.reject(new Error('there is no stub here')) };
   const registry = new DriverRegistry(
-    { clock, processes, http, nearest, programs: { find }, stubs: stubs ?? noStubs },
+    {
+      clock,
+      processes,
+      http,
+      nearest,
+      programs: { find },
+      stubs: stubs ?? noStubs,
+      levelsOf: () => new Levels(levels),
+    },
     config,
   );
   const driver = registry.makeDriver(

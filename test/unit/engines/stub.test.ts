@@ -45,7 +45,6 @@ test('it sleeps at levels 1 and 2 in the same server, and wakes as another backe
   const { driver, clock, specs, states } = stub({ sleep_ms: 40, wake_ms: 60 });
   await driver.start(order().order);
   const awake = driver.backend;
-  expect(driver.naps).toEqual([1, 2]);
   const sleep = watched(driver.sleep(2, order(2).order));
   expect([awake?.gone.aborted, driver.backend]).toEqual([true, undefined]);
   await clock.advance(40);

@@ -7,7 +7,6 @@ const DONE: Done = { actMs: 10, proofMs: 2 };
 
 /** A driver whose every call waits for the test to answer it. It ignores aborts, as an unkind engine would. */
 export class ScriptedDriver implements Driver {
-  readonly naps: readonly NapLevel[] = [1, 2];
   readonly calls: Call[] = [];
   readonly events: DriverEvents;
   backend: Backend | undefined;

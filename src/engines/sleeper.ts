@@ -1,0 +1,57 @@
+import type { EngineId, ModelId, NapLevel } from '../core/kinds.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { EngineAnswer, EngineCall } from '../ports/engine-http.ts';
+import type { Child } from '../ports/process.ts';
+import type { Done, Order } from './driver.ts';
+
+/** What an engine's driver offers to a level: the engine, its process, and the means to hand it over. */
+export interface Sleeper {
+  readonly engine: EngineId;
+  readonly model: ModelId;
+  /** How its people call it; begins messages about it. */
+  readonly name: string;
+  readonly origin: string;
+  readonly port: number;
+  readonly clock: Clock;
+  /** The process that is the engine now: `pid` leads its group, `members()` is everything that stems from it. */
+  readonly child: Child;
+  /** Asks the engine, with its key. The path begins with `/`. Never rejects. */
+  call(path: string, terms: CallTerms): Promise<EngineAnswer>;
+  /** Resolves when its readiness probe is answered; rejects at once when the process ends, and when the time is over. */
+  untilReady(limitMs: number, signal: AbortSignal): Promise<void>;
+  /** Whether it does the least of its work: one token. Bounded by the signal alone. */
+  works(signal: AbortSignal): Promise<boolean>;
+  /** From now on the end of the process is part of the sleep and no crash. */
+  letGo(): void;
+  /** This process is the engine from now on: one that was restored, or the one that was let go and goes on after all. */
+  takeBack(child: Child): void;
+}
+
+export type CallTerms = Pick<EngineCall, 'method' | 'json' | 'limitMs'> & { readonly signal: AbortSignal };
+
+/** The sleep calls of a family of engines, in the steps they have in common. Each rejects with a line that says what went wrong. */
+export interface OwnSleep {
+  /** Why the running engine cannot do this level: its version, how it was started. */
+  hindrance(level: 1 | 2, sleeper: Sleeper, signal: AbortSignal): Promise<string | undefined>;
+  /** Gives the GPU memory up. Level 1 keeps the weights in host memory, level 2 does not. */
+  release(level: 1 | 2, sleeper: Sleeper, signal: AbortSignal): Promise<void>;
+  /** Takes memory again: of one part, or of all of them. */
+  resume(part: 'weights' | 'kv_cache' | 'all', sleeper: Sleeper, signal: AbortSignal): Promise<void>;
+  /** Fills the weights again that level 2 has dropped. */
+  reload(sleeper: Sleeper, signal: AbortSignal): Promise<void>;
+  /** Whatever it remembers of earlier prompts is void. */
+  forget(sleeper: Sleeper, signal: AbortSignal): Promise<void>;
+  /** What the engine says of itself; undefined when it cannot tell. */
+  sleeps(sleeper: Sleeper, signal: AbortSignal): Promise<boolean | undefined>;
+  /** Whatever else must be as it was: adapters that were loaded. Empty when all is well, else what is wrong. */
+  faults(sleeper: Sleeper, signal: AbortSignal): Promise<string | undefined>;
+}
+
+/** All levels of one engine, each with the proofs that go with it. What a driver delegates to. */
+export interface Sleeps {
+  sleep(level: NapLevel, sleeper: Sleeper, order: Order): Promise<Done>;
+  wake(level: NapLevel, sleeper: Sleeper, order: Order): Promise<Done>;
+  /** Whether a process that sleeps so can act on SIGTERM. One that cannot is killed at once when it has to go. */
+  hears(level: NapLevel): boolean;
+  discard(level: NapLevel): Promise<void>;
+}

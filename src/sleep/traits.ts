@@ -1,0 +1,38 @@
+import type { NapLevel } from '../core/kinds.ts';
+
+/** What stays where while an engine sleeps, and what it still has when it wakes. */
+export type LevelTraits = {
+  /** `context`: what the driver and the graphs of the engine take, some hundred MiB to some GiB. */
+  readonly gpu: 'context' | 'nothing';
+  readonly hostRam: 'weights' | 'process' | 'gpu-memory' | 'nothing';
+  readonly disk: 'image' | 'nothing';
+  readonly preserves: readonly ('process' | 'weights' | 'kv-cache' | 'graphs')[];
+  /** Whether the sleeping process can act on SIGTERM. One that cannot is killed at once when it has to go. */
+  readonly hearsSignals: boolean;
+};
+
+export const LEVEL_TRAITS: Readonly<Record<NapLevel, LevelTraits>> = {
+  1: {
+    gpu: 'context',
+    hostRam: 'weights',
+    disk: 'nothing',
+    preserves: ['process', 'weights', 'graphs'],
+    hearsSignals: true,
+  },
+  2: { gpu: 'context', hostRam: 'process', disk: 'nothing', preserves: ['process', 'graphs'], hearsSignals: true },
+  3: {
+    gpu: 'nothing',
+    hostRam: 'gpu-memory',
+    disk: 'nothing',
+    preserves: ['process', 'weights', 'kv-cache', 'graphs'],
+    hearsSignals: false,
+  },
+  hybrid: {
+    gpu: 'nothing',
+    hostRam: 'gpu-memory',
+    disk: 'nothing',
+    preserves: ['process', 'graphs'],
+    hearsSignals: false,
+  },
+  4: { gpu: 'nothing', hostRam: 'nothing', disk: 'image', preserves: ['process', 'graphs'], hearsSignals: false },
+};

@@ -1,0 +1,160 @@
+import { test } from 'vitest';
+import type { ModelInput } from '../../../src/config/schema.ts';
+import type { NapLevel } from '../../../src/core/kinds.ts';
+import { DriverError } from '../../../src/engines/driver.ts';
+import type { Sleeper } from '../../../src/engines/sleeper.ts';
+import type { Level } from '../../../src/sleep/level.ts';
+import { failureOf, oneEngine, order, startUp, watched } from './one-engine.ts';
+import { ScriptedChild } from './scripted-ports.ts';
+
+const ALPHA: ModelInput = { backend: 'command', command: ['srv', '--port', '${PORT}'], stop_grace_secs: 5 };
+
+/** A level that does nothing but what the test says. */
+class ScriptedLevel implements Level {
+  readonly level: NapLevel;
+  seen: Sleeper | undefined;
+  discarded = 0;
+  hinders: string | undefined;
+  onSleep: (sleeper: Sleeper) => Promise<void> = async () => undefined;
+  onWake: (sleeper: Sleeper) => Promise<void> = async () => undefined;
+
+  constructor(level: NapLevel) {
+    this.level = level;
+  }
+
+  async hindrance(): Promise<string | undefined> {
+    return this.hinders;
+  }
+
+  async sleep(sleeper: Sleeper) {
+    this.seen = sleeper;
+    await this.onSleep(sleeper);
+    return { actMs: 1, proofMs: 2 };
+  }
+
+  async wake(sleeper: Sleeper) {
+    await this.onWake(sleeper);
+    return { actMs: 3, proofMs: 4 };
+  }
+
+  async discard(): Promise<void> {
+    this.discarded += 1;
+  }
+}
+
+async function awake(level: NapLevel) {
+  const way = new ScriptedLevel(level);
+  const engine = oneEngine(ALPHA, { levels: [way] });
+  await startUp(engine);
+  return { ...engine, way };
+}
+
+test('connections are closed before the level begins, and another backend is given when it wakes', async ({
+  expect,
+}) => {
+  const { driver, way } = await awake(1);
+  const first = driver.backend;
+  let closedBefore: boolean | undefined;
+  way.onSleep = async () => void (closedBefore = first?.gone.aborted === true && driver.backend === undefined);
+  expect(await driver.sleep(1, order(2).order)).toEqual({ actMs: 1, proofMs: 2 });
+  expect(closedBefore).toBe(true);
+  expect(driver.backend).toBeUndefined();
+  expect(driver.running).toBeDefined();
+  expect(await driver.wake(1, order(3).order)).toEqual({ actMs: 3, proofMs: 4 });
+  expect(driver.backend?.gone.aborted).toBe(false);
+  expect(driver.backend).not.toBe(first);
+});
+
+test('what hinders a level is told before anything is done', async ({ expect }) => {
+  const { driver, way } = await awake(1);
+  way.hinders = 'vLLM 0.15.1 frees nothing when it sleeps';
+  const sleep = watched(driver.sleep(1, order(2).order));
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(failureOf(sleep)).toBe('vLLM 0.15.1 frees nothing when it sleeps');
+  expect(way.seen).toBeUndefined();
+});
+
+test('an engine that ends in its sleep is told', async ({ expect }) => {
+  const { driver, processes, told, clock } = await awake(1);
+  await driver.sleep(1, order(2).order);
+  processes.child.exit(9);
+  await clock.advance(1);
+  expect(told.exited).toEqual([[1, 'srv ended with code 9']]);
+});
+
+test('an engine that ends while it wakes is not awake', async ({ expect }) => {
+  const { driver, processes, clock, way } = await awake(1);
+  await driver.sleep(1, order(2).order);
+  way.onWake = async () => processes.child.exit(9);
+  const wake = watched(driver.wake(1, order(3).order));
+  await clock.advance(1);
+  expect(failureOf(wake)).toContain('ended as soon as it was awake');
+  expect(driver.backend).toBeUndefined();
+});
+
+test('a process that was let go may end without a word, and one that takes its place is the engine', async ({
+  expect,
+}) => {
+  const { driver, processes, told, clock, way } = await awake(4);
+  way.onSleep = async (sleeper) => {
+    sleeper.letGo();
+    processes.child.exit(null, 'SIGKILL');
+  };
+  await driver.sleep(4, order(2).order);
+  await clock.advance(1);
+  expect(told.exited).toEqual([]);
+  expect(driver.running).toBeUndefined();
+
+  const restored = new ScriptedChild(7_001);
+  way.onWake = async (sleeper) => sleeper.takeBack(restored);
+  await driver.wake(4, order(3).order);
+  expect(driver.running?.pid).toBe(7_001);
+  restored.exit(1);
+  await clock.advance(1);
+  expect(told.exited).toEqual([[1, 'srv ended with code 1']]);
+});
+
+test('the end of a process that was let go and is taken back is told, even if it came in between', async ({
+  expect,
+}) => {
+  const { driver, processes, told, clock, way } = await awake(4);
+  way.onSleep = async (sleeper) => {
+    sleeper.letGo();
+    processes.child.exit(1);
+    await processes.child.exited;
+    sleeper.takeBack(sleeper.child);
+    throw new DriverError('the dump failed');
+  };
+  const sleep = watched(driver.sleep(4, order(2).order));
+  await clock.advance(1);
+  expect(failureOf(sleep)).toBe('the dump failed');
+  expect(told.exited).toEqual([[1, 'srv ended with code 1']]);
+});
+
+test('a sleeper that can hear is asked to end, one that cannot is killed at once, and what was kept for it goes', async ({
+  expect,
+}) => {
+  for (const [level, signals] of [
+    [1, ['SIGTERM', 'SIGTERM', 'SIGKILL']],
+    [3, ['SIGKILL']],
+  ] as const) {
+    const { driver, processes, clock, way } = await awake(level);
+    await driver.sleep(level, order(2).order);
+    const stop = watched(driver.stop(order(3).order));
+    await clock.advance(30_000);
+    expect([level, stop.end?.kind]).toEqual([level, 'done']);
+    expect([level, processes.child.signals]).toEqual([level, signals]);
+    expect([level, way.discarded]).toEqual([level, 1]);
+  }
+});
+
+test('an order that is withdrawn ends the wait for a level that does not listen', async ({ expect }) => {
+  const { driver, way, clock } = await awake(1);
+  way.onSleep = () => new Promise(() => undefined);
+  const { order: given, withdraw } = order(2);
+  const sleep = watched(driver.sleep(1, given));
+  await clock.advance(1);
+  withdraw();
+  await clock.advance(1);
+  expect(sleep.end?.kind).toBe('failed');
+});
