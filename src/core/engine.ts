@@ -1,4 +1,5 @@
 import { defaultRestartRules, judge, type FailedWhile, type Failure, type RestartRules } from './restart.ts';
+import type { Why } from './trouble.ts';
 import { after, impossible, unreachable, type Millis, type NapLevel } from './kinds.ts';
 
 /**
@@ -36,7 +37,7 @@ export type EngineCommand =
 export type EngineEvent =
   | { readonly kind: 'goal-set'; readonly goal: EngineGoal }
   | { readonly kind: 'command-done'; readonly epoch: number }
-  | { readonly kind: 'command-failed'; readonly epoch: number; readonly reason: string }
+  | ({ readonly kind: 'command-failed'; readonly epoch: number } & Why)
   /** `born` is the epoch of the start that made the process, so that the exit of an earlier one is not taken for this one's. */
   | { readonly kind: 'process-exited'; readonly born: number; readonly reason: string }
   /** The watchdog's verdict on an engine that is awake and does not answer. */
@@ -118,12 +119,12 @@ export function stepEngine(engine: Engine, event: EngineEvent, now: Millis, rule
     case 'command-done':
       return event.epoch === engine.epoch ? finished(engine, now, rules) : still(engine);
     case 'command-failed':
-      return event.epoch === engine.epoch ? commandFailed(engine, event.reason, now, rules) : still(engine);
+      return event.epoch === engine.epoch ? commandFailed(engine, whyOf(event), now, rules) : still(engine);
     case 'process-exited':
-      return event.born === engine.born ? processLost(engine, event.reason, now, rules) : still(engine);
+      return event.born === engine.born ? processLost(engine, event, now, rules) : still(engine);
     case 'unresponsive':
       return event.born === engine.born && engine.phase.kind === 'awake'
-        ? fail(engine, 'awake', event.reason, now, rules)
+        ? fail(engine, 'awake', { reason: event.reason }, now, rules)
         : still(engine);
     case 'time-passed':
       return timePassed(engine, now, rules);
@@ -160,17 +161,17 @@ function finished(engine: Engine, now: Millis, rules: EngineRules): EngineStep {
   }
 }
 
-function commandFailed(engine: Engine, reason: string, now: Millis, rules: EngineRules): EngineStep {
+function commandFailed(engine: Engine, why: Why, now: Millis, rules: EngineRules): EngineStep {
   const { phase } = engine;
   switch (phase.kind) {
     case 'starting':
     case 'waking':
     case 'falling-asleep':
-      return fail(engine, phase.kind, reason, now, rules);
+      return fail(engine, phase.kind, why, now, rules);
     case 'stopping':
-      return stuck(engine, undefined, reason, now, rules);
+      return stuck(engine, undefined, why.reason, now, rules);
     case 'reaping':
-      return stuck(engine, phase.failed, reason, now, rules);
+      return stuck(engine, phase.failed, why.reason, now, rules);
     case 'off':
     case 'awake':
     case 'asleep':
@@ -183,7 +184,7 @@ function commandFailed(engine: Engine, reason: string, now: Millis, rules: Engin
 }
 
 /** The leader of the process group is gone; what it started may not be, so everything but a stop in flight ends in one. */
-function processLost(engine: Engine, reason: string, now: Millis, rules: EngineRules): EngineStep {
+function processLost(engine: Engine, { reason }: Why, now: Millis, rules: EngineRules): EngineStep {
   const { phase } = engine;
   switch (phase.kind) {
     case 'starting':
@@ -191,7 +192,7 @@ function processLost(engine: Engine, reason: string, now: Millis, rules: EngineR
     case 'falling-asleep':
     case 'asleep':
     case 'waking':
-      return fail(engine, phase.kind, reason, now, rules);
+      return fail(engine, phase.kind, { reason }, now, rules);
     case 'off':
     case 'stopping':
     case 'reaping':
@@ -209,13 +210,13 @@ function timePassed(engine: Engine, now: Millis, rules: EngineRules): EngineStep
   const { phase } = engine;
   if (phase.kind === 'failed') return converge(engine, now, rules);
   if (phase.kind === 'stuck') return stop(engine, phase.failed, now, rules);
-  return commandFailed(engine, 'it did not finish in time', now, rules);
+  return commandFailed(engine, { reason: 'it did not finish in time', trouble: 'too_late' }, now, rules);
 }
 
 /** A failed engine is never simply forgotten: its processes are ended first, whatever the goal is. */
-function fail(engine: Engine, during: FailedWhile, reason: string, now: Millis, rules: EngineRules): EngineStep {
+function fail(engine: Engine, during: FailedWhile, why: Why, now: Millis, rules: EngineRules): EngineStep {
   const stable = engine.phase.kind === 'awake' && now - engine.phase.since >= rules.restart.stableAfterMs;
-  const failed = judge(during, reason, stable ? 0 : engine.failures, now, rules.restart);
+  const failed = judge(during, why, stable ? 0 : engine.failures, now, rules.restart);
   return stop({ ...engine, failures: failed.failure.attempts }, failed, now, rules);
 }
 
@@ -290,6 +291,8 @@ function start(engine: Engine, now: Millis, rules: EngineRules): EngineStep {
   );
   return { ...step, engine: { ...step.engine, born: step.engine.epoch } };
 }
+
+const whyOf = ({ reason, trouble }: Why): Why => (trouble === undefined ? { reason } : { reason, trouble });
 
 const still = (engine: Engine): EngineStep => ({ engine, effects: [] });
 

@@ -130,7 +130,9 @@ export const ERRORS = {
     type: 'server_error',
     fault: 'engine',
     retry: true,
-    meaning: 'The engine of this model could not be started or woken; it is tried again after a pause.',
+    meaning:
+      'The engine of this model could not be started or woken. The message says in a word why; the log and `catnap status` have it whole. ' +
+      'It is tried again after a pause, unless trying again cannot help: then `x-should-retry: false` is set.',
   },
   engine_died: {
     status: 502,

@@ -10,6 +10,7 @@ import {
   type SleepLevel,
   type TicketId,
 } from './kinds.ts';
+import type { Failure } from './restart.ts';
 import type { Swap } from './swap.ts';
 
 /** What the stage is told about a model when it is made. */
@@ -115,12 +116,12 @@ export class Member {
   }
 
   /** When a failed engine may be tried again, if that is still to come. */
-  retryAt(now: Millis): { readonly at: Millis; readonly reason: string } | undefined {
-    let latest: { at: Millis; reason: string } | undefined;
+  retryAt(now: Millis): { readonly at: Millis; readonly failure: Failure } | undefined {
+    let latest: { at: Millis; failure: Failure } | undefined;
     for (const phase of this.phases.values()) {
       if (phase.kind !== 'failed' || phase.retryAt <= now || (latest !== undefined && latest.at >= phase.retryAt))
         continue;
-      latest = { at: phase.retryAt, reason: phase.failure.reason };
+      latest = { at: phase.retryAt, failure: phase.failure };
     }
     return latest;
   }

@@ -1,12 +1,11 @@
 import { after, type Millis } from './kinds.ts';
+import type { Why } from './trouble.ts';
 
 /** What the engine was doing when it failed. */
 export type FailedWhile = 'starting' | 'awake' | 'falling-asleep' | 'waking' | 'asleep';
 
-export type Failure = {
+export type Failure = Why & {
   readonly during: FailedWhile;
-  /** One line a person understands. */
-  readonly reason: string;
   /** How many times in a row, this one included. */
   readonly attempts: number;
   /** Whether those who wait for the model are told now, rather than kept for the next try. */
@@ -38,17 +37,17 @@ export const defaultRestartRules: RestartRules = {
  */
 export function judge(
   during: FailedWhile,
-  reason: string,
+  why: Why,
   before: number,
   now: Millis,
   rules: RestartRules,
 ): { failure: Failure; retryAt: Millis } {
   if (during === 'falling-asleep' || during === 'asleep') {
-    return { failure: { during, reason, attempts: before, giveUp: false }, retryAt: now }; // 1
+    return { failure: { ...why, during, attempts: before, giveUp: false }, retryAt: now }; // 1
   }
   const attempts = before + 1;
   const giveUp = during === 'starting' || attempts >= rules.crashesBeforeGivingUp;
   const free = attempts === 1 && during !== 'starting'; // 2, 3
   const delay = free ? 0 : Math.min(rules.longestDelayMs, rules.firstDelayMs * 2 ** Math.min(before, 20)); // 4
-  return { failure: { during, reason, attempts, giveUp }, retryAt: after(now, delay) };
+  return { failure: { ...why, during, attempts, giveUp }, retryAt: after(now, delay) };
 }

@@ -4,6 +4,7 @@ import type { Fact } from './facts.ts';
 import type { EngineId, Millis, ModelId, SleepLevel, TicketId } from './kinds.ts';
 import type { ModelTerms } from './member.ts';
 import type { Policy } from './policy/policy.ts';
+import type { Failure } from './restart.ts';
 import type { Took } from './swap.ts';
 
 /** What can happen to a stage. Requests, engines, clients, operators and the clock all come through here, one at a time. */
@@ -41,7 +42,9 @@ export type StageEffect =
       readonly model: ModelId;
       readonly code: RefusalCode;
       readonly reason: string;
-      readonly retryAt: Millis | undefined;
+      readonly retryAt?: Millis | undefined;
+      /** For `engine_failed`: what is wrong with the engine. */
+      readonly failure?: Failure;
     }
   /** An operator's order has been carried out. */
   | { readonly kind: 'order-done'; readonly order: TicketId; readonly model: ModelId }

@@ -6,9 +6,11 @@ import type { EngineId, Millis, ModelId, SleepLevel, TicketId } from './kinds.ts
 import type { Waiting } from './lane.ts';
 import { goalForLevel, Member, type Part } from './member.ts';
 import type { StageEffect, StageEvent, StageOptions } from './stage-events.ts';
+import type { Failure } from './restart.ts';
 import { Swap, type SwapResult, type Took } from './swap.ts';
 
 type Draining = Extract<Part, { readonly kind: 'draining' }>;
+type Hope = Pick<Extract<StageEffect, { readonly kind: 'reject' }>, 'retryAt' | 'failure'>;
 
 /**
  * One set of GPUs and the models that share it. Deterministic: the same events give the same effects; there is no clock, promise or I/O here.
@@ -124,7 +126,7 @@ export class Stage {
     if (kind !== 'entering' && kind !== 'on' && kind !== 'draining') return;
     // A replica that keeps dying beside one that serves is left to its own retries.
     if (failure.giveUp && (kind === 'entering' || !member.anyAwake))
-      this.#giveUp(member, failure.reason, retryAtOf(phase), now);
+      this.#giveUp(member, failure, retryAtOf(phase), now);
     else if (kind === 'on' && !member.anyAwake) {
       // It died in the middle of its turn. Those who wait for it keep their turn; if nobody does, it is not brought back.
       if (member.lane.length > 0) this.#enter(member, now);
@@ -133,8 +135,8 @@ export class Stage {
   }
 
   /** Nobody is kept waiting for an engine that will not come, and its own retry must not bring it back beside another. */
-  #giveUp(member: Member, reason: string, retryAt: Millis | undefined, now: Millis): void {
-    this.#rejectAll(member, 'engine_failed', reason, retryAt);
+  #giveUp(member: Member, failure: Failure, retryAt: Millis | undefined, now: Millis): void {
+    this.#rejectAll(member, 'engine_failed', failure.reason, { retryAt, failure });
     this.#finishSwap(member, 'failed', now);
     this.#sendOff(member, { kind: 'off' }, now);
   }
@@ -219,7 +221,8 @@ export class Stage {
     if (member.part.kind !== 'out') return;
     // In the pause after a failure whoever waits is told at once; whoever comes after it tries again.
     const failed = member.lane.length > 0 ? member.retryAt(now) : undefined;
-    if (failed !== undefined) this.#rejectAll(member, 'engine_failed', failed.reason, failed.at);
+    if (failed !== undefined)
+      this.#rejectAll(member, 'engine_failed', failed.failure.reason, { retryAt: failed.at, failure: failed.failure });
     for (const order of member.unloads.splice(0))
       this.#effects.push({ kind: 'order-done', order, model: member.model });
   }
@@ -400,12 +403,12 @@ export class Stage {
 
   // --- answers
 
-  #reject(ticket: TicketId, model: ModelId, code: RefusalCode, reason: string, retryAt?: Millis): void {
-    this.#effects.push({ kind: 'reject', ticket, model, code, reason, retryAt });
+  #reject(ticket: TicketId, model: ModelId, code: RefusalCode, reason: string, more?: Hope): void {
+    this.#effects.push({ kind: 'reject', ticket, model, code, reason, ...more });
   }
 
-  #rejectAll(member: Member, code: RefusalCode, reason: string, retryAt?: Millis): void {
-    for (const { ticket } of member.lane.takeAll()) this.#reject(ticket, member.model, code, reason, retryAt);
+  #rejectAll(member: Member, code: RefusalCode, reason: string, more?: Hope): void {
+    for (const { ticket } of member.lane.takeAll()) this.#reject(ticket, member.model, code, reason, more);
   }
 
   #cut(member: Member, tickets: readonly TicketId[], code: CutCode, reason: string): void {

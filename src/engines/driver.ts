@@ -1,4 +1,5 @@
 import type { NapLevel } from '../core/kinds.ts';
+import type { Trouble } from '../core/trouble.ts';
 
 /** Where requests for an awake engine go. One object per start or wake: a restarted engine is another backend. */
 export type Backend = {
@@ -28,7 +29,7 @@ export type Done = {
 
 /**
  * How one engine of one model is started, put away, woken and stopped. One instance per engine (replica).
- * Methods reject with an Error whose message is one line a person understands; `DriverError` adds the last lines printed.
+ * Methods reject with an Error whose message is one line an operator understands; `DriverError` adds what kind of trouble it is.
  */
 export interface Driver {
   /** The backend of the running process; defined from a successful start until its end. */
@@ -67,9 +68,10 @@ export interface DriverEvents {
 
 export class DriverError extends Error {
   override readonly name = 'DriverError';
-  readonly lastLines: readonly string[];
-  constructor(message: string, lastLines: readonly string[] = []) {
+  /** What kind of trouble it is, where that is known. */
+  readonly trouble: Trouble | undefined;
+  constructor(message: string, trouble?: Trouble) {
     super(message);
-    this.lastLines = lastLines;
+    this.trouble = trouble;
   }
 }

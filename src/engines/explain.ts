@@ -1,3 +1,4 @@
+import type { Trouble } from '../core/trouble.ts';
 import type { Exit } from '../ports/process.ts';
 
 /** Finds, in what an engine printed before it ended, the line that says why. Made for llama-server, vLLM and the like. */
@@ -15,6 +16,7 @@ type Cause = {
   /** Put before the line, where the line alone does not say what it means for the operator. */
   readonly gist?: string;
   readonly except?: RegExp;
+  readonly trouble?: Trouble;
 };
 
 /** From the most to the least telling. */
@@ -22,16 +24,24 @@ const CAUSES: readonly Cause[] = [
   {
     pattern: /couldn't bind|address already in use|EADDRINUSE|errno 98\b/i,
     gist: 'its port is in use by another program',
+    trouble: 'port_taken',
   },
   {
     pattern:
       /out of (device |host )?memory|outofmemory|cuda(Malloc|MallocAsync)? failed|hipMalloc failed|failed to allocate|allocation failed|not enough memory|insufficient memory|out_of_device_memory|OutOfDeviceMemory|bad_alloc|no available memory for the cache blocks/i,
     except: /retrying without pipeline parallelism/i,
     gist: 'out of memory',
+    trouble: 'out_of_memory',
   },
-  { pattern: /invalid argument: |error while handling argument|unrecognized arguments?:|unknown (option|argument)/i },
-  { pattern: /no such file or directory|failed to open|not a directory|permission denied/i },
-  { pattern: /invalid magic|corrupted|data is not within the file bounds|unknown model architecture/i },
+  {
+    pattern: /invalid argument: |error while handling argument|unrecognized arguments?:|unknown (option|argument)/i,
+    trouble: 'bad_flag',
+  },
+  { pattern: /no such file or directory|failed to open|not a directory|permission denied/i, trouble: 'missing_file' },
+  {
+    pattern: /invalid magic|corrupted|data is not within the file bounds|unknown model architecture/i,
+    trouble: 'bad_file',
+  },
   { pattern: /\bGGML_(ASSERT|ABORT)|\bCUDA error\b|illegal instruction/i },
   {
     pattern: /(^|[\s.])[A-Z]\w*(Error|Exception|Interrupt): /,
@@ -43,13 +53,23 @@ const CAUSES: readonly Cause[] = [
 
 /** The one line that tells most, with what it means, and of several like it the first: the others follow from it. */
 export function tellingLine(lines: readonly string[]): string | undefined {
+  const found = findCause(lines);
+  if (found === undefined) return undefined;
+  const { line, cause } = found;
+  return cut(cause?.gist === undefined ? line : `${cause.gist}: ${line}`);
+}
+
+/** What kind of trouble it was in, where its words tell. */
+export const troubleIn = (lines: readonly string[]): Trouble | undefined => findCause(lines)?.cause?.trouble;
+
+function findCause(lines: readonly string[]): { readonly line: string; readonly cause?: Cause } | undefined {
   const printed = lines.map(withoutStamp).filter((line) => line !== '');
-  for (const { pattern, gist, except } of CAUSES) {
-    const found = printed.find((line) => pattern.test(line) && except?.test(line) !== true);
-    if (found !== undefined) return cut(gist === undefined ? found : `${gist}: ${found}`);
+  for (const cause of CAUSES) {
+    const line = printed.find((words) => cause.pattern.test(words) && cause.except?.test(words) !== true);
+    if (line !== undefined) return { line, cause };
   }
   const last = printed.at(-1);
-  return last === undefined ? undefined : cut(last);
+  return last === undefined ? undefined : { line: last };
 }
 
 /** Why a process ended, in one line: how, and what it said last. */

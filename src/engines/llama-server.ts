@@ -54,6 +54,7 @@ export function llamaServer(model: ModelId, config: LlamaServerModel, means: Lla
       if (faults.length > 0)
         throw new DriverError(
           `models.${model}.extra_args does not fit ${await means.binaries.versionOf(command)}: ${faults.join('; ')}`,
+          'bad_flag',
         );
       const args = combine(ownFlags(config, servedName, port, known), extra, known);
       const env = { ...(key === undefined ? {} : { LLAMA_API_KEY: key }), ...revealed(config.env) };

@@ -17,4 +17,14 @@ export const revealed = (env: Readonly<Record<string, Hidden>>): Record<string, 
 
 /** The program of a config key could not be found. */
 export const missing = (program: string, software: string, key: string): DriverError =>
-  new DriverError(`${program} was not found or may not be executed: install ${software}, or set ${key} to where it is`);
+  new DriverError(
+    `${program} was not found or may not be executed: install ${software}, or set ${key} to where it is`,
+    'missing_program',
+  );
+
+/** For a process that could not be made: one whose program is not there stays like that, one that the system has no room for may not. */
+export function notSpawned(error: unknown): never {
+  if (!(error instanceof Error)) throw error;
+  const code = error.cause instanceof Error && 'code' in error.cause ? error.cause.code : undefined;
+  throw new DriverError(error.message, code === 'ENOENT' || code === 'EACCES' ? 'missing_program' : undefined);
+}

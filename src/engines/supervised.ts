@@ -3,14 +3,12 @@ import type { EngineAnswer } from '../ports/engine-http.ts';
 import type { Child } from '../ports/process.ts';
 import { shown, type Argv } from './command-line.ts';
 import { DriverError, type Backend, type Done, type Driver, type Order, type Running } from './driver.ts';
-import { inWords, SEARCHED, tellingLine } from './explain.ts';
+import { inWords, SEARCHED, tellingLine, troubleIn } from './explain.ts';
 import { Life, originOf, type LifeMeans } from './life.ts';
 import { untilReady, type Readiness } from './readiness.ts';
+import { notSpawned } from './served.ts';
 import type { OwnSleep, Sleeps } from './sleeper.ts';
 import { reasonOf, unlessAborted } from './wait.ts';
-
-/** How many of its last lines go with a failed start. */
-const SHOWN_LINES = 50;
 
 /** What is particular to one family of servers that run as a process of ours. */
 export interface Family {
@@ -154,6 +152,7 @@ export class SupervisedDriver implements Driver {
     if (await processes.portIsFree(port)) return port;
     throw new DriverError(
       `port ${port} is in use by another program: end it, or change models.${this.#identity.model}.port`,
+      'port_taken',
     );
   }
 
@@ -164,7 +163,7 @@ export class SupervisedDriver implements Driver {
   }
 
   async #spawn(born: number, port: number, launch: Launch): Promise<Life> {
-    const child = await this.#means.processes.spawn({ ...this.#identity, ...launch, port });
+    const child = await this.#means.processes.spawn({ ...this.#identity, ...launch, port }).catch(notSpawned);
     const { graceMs, stopMs: boundMs, probeMs } = this.#rules;
     const command = this.#family.stopCommand?.(child.pid, port);
     const commandLine = shown(launch.argv);
@@ -196,11 +195,11 @@ export class SupervisedDriver implements Driver {
     signal: AbortSignal,
   ): Promise<Error> {
     if (readiness.kind === 'aborted') return reasonOf(signal);
-    const why =
-      readiness.kind === 'exited'
-        ? inWords(await child.exited, child.tail(SEARCHED.start))
-        : this.#whyLate(child, readiness);
-    return new DriverError(`${this.#family.name} ${why}`, child.tail(SHOWN_LINES));
+    const { name } = this.#family;
+    if (readiness.kind !== 'exited') return new DriverError(`${name} ${this.#whyLate(child, readiness)}`, 'too_late');
+    const exit = await child.exited;
+    const lines = child.tail(SEARCHED.start);
+    return new DriverError(`${name} ${inWords(exit, lines)}`, troubleIn(lines));
   }
 
   #whyLate(child: Child, readiness: Extract<Readiness, { kind: 'too-late' | 'stalled' }>): string {

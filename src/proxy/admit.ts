@@ -32,6 +32,7 @@ export async function admit(gate: Gate, model: ModelId, { signal, withinMs }: Wa
   }
 }
 
+const HOPELESS = 'Trying again does not help; whoever runs catnap finds the reason in its log and in `catnap status`.';
 const TOO_LONG = new Error('the client would wait no longer');
 
 /** A wait that is over when the client leaves, or just before it would. */
@@ -64,7 +65,8 @@ function tooLong(gate: Gate, model: ModelId): Refusal {
   return { code: 'wait_timeout', message, retryAfterMs: gate.retryAfterMs(model) };
 }
 
-function refusalOf({ code, message, retryAfterMs }: Refused): Refusal {
+function refusalOf({ code, message, retryAfterMs, lasting }: Refused): Refusal {
+  if (lasting) return { code, message: `${message}. ${HOPELESS}`, lasting };
   const advice = retryAfterMs === undefined ? '' : ` Try again in ${wholeSeconds(retryAfterMs)} s.`;
   return { code, message: `${message}.${advice}`, retryAfterMs };
 }

@@ -11,6 +11,8 @@ export type Refusal = {
   /** The field of the request that is at fault. */
   readonly param?: string;
   readonly retryAfterMs?: number | undefined;
+  /** Whether trying again cannot help, although it often does with this code. */
+  readonly lasting?: boolean;
   /** For 405: what the path may be asked with. */
   readonly allow?: string;
 };
@@ -30,6 +32,7 @@ export const OUR_BUG: Refusal = {
 /** The whole answer to a refused request, without anything about the connection. */
 export function renderRefusal(refusal: Refusal, dialect: Dialect, id: string): Rendered {
   const { status, retry } = ERRORS[refusal.code];
+  const hopeless = !retry || refusal.lasting === true;
   const body = JSON.stringify(errorBody(refusal, dialect, id));
   return {
     status,
@@ -39,7 +42,7 @@ export function renderRefusal(refusal: Refusal, dialect: Dialect, id: string): R
       'content-length': String(Buffer.byteLength(body)),
       'x-request-id': id,
       'x-catnap-error': refusal.code,
-      ...(retry ? undefined : { 'x-should-retry': 'false' }),
+      ...(hopeless && { 'x-should-retry': 'false' }),
       ...(refusal.retryAfterMs === undefined ? undefined : { 'retry-after': wholeSeconds(refusal.retryAfterMs) }),
       ...(refusal.allow === undefined ? undefined : { allow: refusal.allow }),
     },

@@ -36,10 +36,13 @@ export class Refused extends Error {
   readonly code: RefusalCode;
   /** When trying again makes sense, from now. */
   readonly retryAfterMs: number | undefined;
-  constructor(code: RefusalCode, message: string, retryAfterMs: number | undefined) {
+  /** Whether it stays like this until an operator changes something. */
+  readonly lasting: boolean;
+  constructor(code: RefusalCode, message: string, retryAfterMs: number | undefined, lasting = false) {
     super(message);
     this.code = code;
     this.retryAfterMs = retryAfterMs;
+    this.lasting = lasting;
   }
 }
 

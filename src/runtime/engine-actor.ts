@@ -3,6 +3,7 @@ import { engineDueAt, newEngine, stepEngine } from '../core/engine.ts';
 import type { Engine, EngineCommand, EngineEvent, EngineGoal, EnginePhase, EngineRules } from '../core/engine.ts';
 import { unreachable, type EngineId, type ModelId } from '../core/kinds.ts';
 import type { Took } from '../core/swap.ts';
+import type { Why } from '../core/trouble.ts';
 import { DriverError, type Driver, type DriverEvents, type Order } from '../engines/driver.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Reporter } from '../ports/reporter.ts';
@@ -94,9 +95,7 @@ export class EngineActor {
       const took = await Promise.race([this.#perform(command, order), aborted(signal)]);
       return { event: { kind: 'command-done', epoch }, took };
     } catch (error) {
-      return {
-        event: { kind: 'command-failed', epoch, reason: error instanceof Error ? error.message : String(error) },
-      };
+      return { event: { kind: 'command-failed', epoch, ...whyOf(error) } };
     }
   }
 
@@ -135,6 +134,11 @@ export class EngineActor {
   #report(fact: Parameters<Reporter['report']>[0]): void {
     this.#options.reporter.report(fact);
   }
+}
+
+function whyOf(error: unknown): Why {
+  if (!(error instanceof Error)) return { reason: String(error) };
+  return { reason: error.message, trouble: error instanceof DriverError ? error.trouble : undefined };
 }
 
 /** Rejects when the signal fires; its listener goes with the signal. */

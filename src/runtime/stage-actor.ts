@@ -12,6 +12,7 @@ import {
 import { Stage } from '../core/stage.ts';
 import type { StageEffect, StageEvent, StageOptions } from '../core/stage-events.ts';
 import type { Took } from '../core/swap.ts';
+import { isLasting, wordForClients } from '../core/trouble.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Reporter } from '../ports/reporter.ts';
 import { Cut, Refused, type Admission, type Lease } from './admission.ts';
@@ -26,6 +27,7 @@ import { Mailbox } from './mailbox.ts';
 const UNKNOWN_START_MS = 5_000;
 
 type Grant = Extract<StageEffect, { readonly kind: 'grant' }>;
+type Rejection = Extract<StageEffect, { readonly kind: 'reject' }>;
 
 /** Somebody who waits for an answer of the stage: a request for its lease, an operator for an order. */
 type Pending = {
@@ -169,10 +171,7 @@ export class StageActor implements Admission {
         this.#take(effect.order)?.granted(undefined);
         return;
       case 'reject': {
-        const { code, reason, retryAt, model } = effect;
-        const retryAfterMs =
-          retryAt === undefined ? this.retryAfterMs(model) : Math.max(0, retryAt - this.#clock.now());
-        this.#take(effect.ticket)?.refused(new Refused(code, reason, ERRORS[code].retry ? retryAfterMs : undefined));
+        this.#take(effect.ticket)?.refused(this.#refusalOf(effect));
         return;
       }
       case 'cut':
@@ -187,6 +186,13 @@ export class StageActor implements Admission {
       default:
         unreachable(effect);
     }
+  }
+
+  #refusalOf({ code, reason, retryAt, failure, model }: Rejection): Refused {
+    const lasting = failure !== undefined && isLasting(failure);
+    const retryAfterMs = retryAt === undefined ? this.retryAfterMs(model) : Math.max(0, retryAt - this.#clock.now());
+    const said = failure === undefined ? reason : `${model} cannot be served: ${wordForClients(failure)}`;
+    return new Refused(code, said, ERRORS[code].retry && !lasting ? retryAfterMs : undefined, lasting);
   }
 
   #grant(grant: Grant): void {

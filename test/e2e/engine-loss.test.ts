@@ -67,7 +67,8 @@ test('an engine that is killed while it starts: who waits is told why, and the n
   process.kill(pid, 'SIGKILL');
   const { status, headers, text } = await asked;
   expect([status, JSON.parse(text).error.code]).toEqual([503, 'engine_failed']);
-  expect(JSON.parse(text).error.message).toContain('SIGKILL');
+  expect(JSON.parse(text).error.message).toContain('its engine did not start');
+  expect((await catnap.model('alpha')).last_error).toContain('SIGKILL');
   expect(Number(headers['retry-after'])).toBeGreaterThanOrEqual(1);
   gate.open();
   expect((await catnap.chat('alpha')).status).toBe(200);

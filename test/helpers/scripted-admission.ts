@@ -62,7 +62,10 @@ export class ScriptedLease implements Lease {
   }
 }
 
-type Answering = 'grant' | 'hold' | { readonly refuse: RefusalCode; readonly retryAfterMs?: number };
+type Answering =
+  | 'grant'
+  | 'hold'
+  | { readonly refuse: RefusalCode; readonly retryAfterMs?: number; readonly lasting?: boolean };
 
 /** A stage of which the test decides. Keeps the hand-over contract: a client that leaves while it waits gets its own reason back. */
 export class ScriptedAdmission implements Admission {
@@ -87,8 +90,8 @@ export class ScriptedAdmission implements Admission {
     if (signal.aborted) return Promise.reject(signal.reason);
     if (this.answering === 'grant') return Promise.resolve(this.#grant(model));
     if (this.answering !== 'hold') {
-      const { refuse, retryAfterMs } = this.answering;
-      return Promise.reject(new Refused(refuse, `no turn for ${model}`, retryAfterMs));
+      const { refuse, retryAfterMs, lasting } = this.answering;
+      return Promise.reject(new Refused(refuse, `no turn for ${model}`, retryAfterMs, lasting));
     }
     const { promise, resolve, reject } = Promise.withResolvers<Lease>();
     this.#held.push({ grant: () => resolve(this.#grant(model)), refuse: reject });

@@ -15,17 +15,17 @@ export const ENGINE: readonly Mutant[] = [
   engine('deadlines come early', 'due === undefined || now < due', 'due === undefined'),
   engine(
     'deadlines never come',
-    "  return commandFailed(engine, 'it did not finish in time', now, rules);",
+    "  return commandFailed(engine, { reason: 'it did not finish in time', trouble: 'too_late' }, now, rules);",
     '  return still(engine);',
   ),
   engine(
     'a stop without proof counts',
-    'return stuck(engine, undefined, reason, now, rules);',
+    'return stuck(engine, undefined, why.reason, now, rules);',
     'return finished(engine, now, rules);',
   ),
   engine(
     'a reaping without proof counts',
-    'return stuck(engine, phase.failed, reason, now, rules);',
+    'return stuck(engine, phase.failed, why.reason, now, rules);',
     'return finished(engine, now, rules);',
   ),
   engine('a stop that is given up keeps its epoch', 'epoch: engine.epoch + 1, phase });', 'phase });'),

@@ -16,7 +16,11 @@ export const STAGE: readonly Mutant[] = [
   stage('leases on a dead engine stay open', "if (before.kind === 'awake') {", 'if (false) {'),
   stage('nobody is given up', 'if (failure.giveUp && ', 'if (false && '),
   stage('a replica takes the others down', "(kind === 'entering' || !member.anyAwake))\n", '!!kind)\n'),
-  stage('giving up tells nobody', "this.#rejectAll(member, 'engine_failed', reason, retryAt);", ''),
+  stage(
+    'giving up tells nobody',
+    "this.#rejectAll(member, 'engine_failed', failure.reason, { retryAt, failure });",
+    '',
+  ),
   stage(
     'giving up leaves the swap open',
     "    this.#finishSwap(member, 'failed', now);\n    this.#sendOff(member, { kind: 'off' }, now);\n  }\n\n  #unload",
@@ -90,7 +94,7 @@ export const STAGE: readonly Mutant[] = [
   ),
   stage(
     'who waits through a failure is not told',
-    'if (failed !== undefined) this.#rejectAll(',
+    'if (failed !== undefined)\n      this.#rejectAll(',
     'if (false) this.#rejectAll(',
   ),
   stage('the drain has no deadline', '!was.cut && now >= was.deadline ?', 'false ?'),

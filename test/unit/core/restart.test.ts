@@ -23,7 +23,7 @@ describe('how soon a failed engine is tried again, and whether those who wait ar
   ];
   for (const [during, before, attempts, pauseSecs, giveUp] of rows) {
     test(`${during} after ${before}: in ${pauseSecs} s, ${giveUp ? 'told' : 'kept'}`, ({ expect }) => {
-      const { failure, retryAt } = judge(during, 'why', before, NOW, defaultRestartRules);
+      const { failure, retryAt } = judge(during, { reason: 'why' }, before, NOW, defaultRestartRules);
       expect(failure).toEqual({ during, reason: 'why', attempts, giveUp });
       expect(retryAt - NOW).toBe(pauseSecs * 1_000);
     });

@@ -1,8 +1,9 @@
 import { test } from 'vitest';
-import { inWords, tellingLine } from '../../../src/engines/explain.ts';
+import type { Trouble } from '../../../src/core/trouble.ts';
+import { inWords, tellingLine, troubleIn } from '../../../src/engines/explain.ts';
 
 /** What real engines printed, and what an operator should be told of it. */
-const CASES: readonly { what: string; lines: readonly string[]; tells: string }[] = [
+const CASES: readonly { what: string; lines: readonly string[]; tells: string; trouble?: Trouble }[] = [
   {
     what: 'llama-server, no such model',
     lines: [
@@ -13,6 +14,7 @@ const CASES: readonly { what: string; lines: readonly string[]; tells: string }[
       '0.00.027.026 I srv    operator(): operator(): cleaning up before exit...',
       '0.00.027.409 E srv  llama_server: exiting due to model loading error',
     ],
+    trouble: 'missing_file',
     tells: "gguf_init_from_file: failed to open GGUF file '/nope.gguf' (No such file or directory)",
   },
   {
@@ -22,6 +24,7 @@ const CASES: readonly { what: string; lines: readonly string[]; tells: string }[
       '0.00.011.602 E llama_model_load_from_file_impl: failed to load model',
       '0.00.012.116 E srv  llama_server: exiting due to model loading error',
     ],
+    trouble: 'bad_file',
     tells:
       "llama_model_load: error loading model: tensor 'output.weight' data is not within the file bounds, model is corrupted or incomplete",
   },
@@ -31,6 +34,7 @@ const CASES: readonly { what: string; lines: readonly string[]; tells: string }[
       "0.00.011.702 E gguf_init_from_reader: invalid magic characters: '----', expected 'GGUF'",
       '0.00.011.802 E llama_model_load_from_file_impl: failed to load model',
     ],
+    trouble: 'bad_file',
     tells: "gguf_init_from_reader: invalid magic characters: '----', expected 'GGUF'",
   },
   {
@@ -40,6 +44,7 @@ const CASES: readonly { what: string; lines: readonly string[]; tells: string }[
       '0.00.010.173 I srv    operator(): operator(): cleaning up before exit...',
       '0.00.010.271 E srv  llama_server: exiting due to HTTP server error',
     ],
+    trouble: 'port_taken',
     tells:
       "its port is in use by another program: srv start: couldn't bind HTTP server socket, hostname: 127.0.0.1, port: 18998",
   },
@@ -53,6 +58,7 @@ const CASES: readonly { what: string; lines: readonly string[]; tells: string }[
       '',
       'to show complete usage, run with -h',
     ],
+    trouble: 'bad_flag',
     tells:
       'error while handling argument "--draft-max": the argument has been removed. use --spec-draft-n-max or --spec-ngram-mod-n-max',
   },
@@ -63,6 +69,7 @@ const CASES: readonly { what: string; lines: readonly string[]; tells: string }[
       '0.02.000.000 E ggml_backend_cuda_buffer_type_alloc_buffer: allocating 9000.00 MiB on device 0: cudaMalloc failed: out of memory',
       '0.02.000.001 E llama_model_load: error loading model: unable to allocate CUDA0 buffer',
     ],
+    trouble: 'out_of_memory',
     tells:
       'out of memory: ggml_backend_cuda_buffer_type_alloc_buffer: allocating 9000.00 MiB on device 0: cudaMalloc failed: out of memory',
   },
@@ -73,6 +80,7 @@ const CASES: readonly { what: string; lines: readonly string[]; tells: string }[
       '(EngineCore_DP0 pid=81) ERROR 11-20 12:00:00 [core.py:700] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.',
       '(APIServer pid=80) RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}',
     ],
+    trouble: 'out_of_memory',
     tells: 'out of memory: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.',
   },
   {
@@ -87,6 +95,7 @@ const CASES: readonly { what: string; lines: readonly string[]; tells: string }[
   {
     what: 'vLLM, an argument it does not know',
     lines: ['usage: vllm serve [model_tag] [options]', 'vllm: error: unrecognized arguments: --gpu-memory 1'],
+    trouble: 'bad_flag',
     tells: 'vllm: error: unrecognized arguments: --gpu-memory 1',
   },
   {
@@ -96,8 +105,11 @@ const CASES: readonly { what: string; lines: readonly string[]; tells: string }[
   },
 ];
 
-for (const { what, lines, tells } of CASES)
-  test(`the telling line of ${what}`, ({ expect }) => expect(tellingLine(lines)).toBe(tells));
+for (const { what, lines, tells, trouble } of CASES)
+  test(`the telling line of ${what}`, ({ expect }) => {
+    expect(tellingLine(lines)).toBe(tells);
+    expect(troubleIn(lines)).toBe(trouble);
+  });
 
 test('a count of no errors is no error', ({ expect }) => {
   expect(tellingLine(['checked: 0 errors', 'bye'])).toBe('bye');

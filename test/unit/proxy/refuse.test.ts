@@ -102,6 +102,15 @@ describe('what the stage refuses', () => {
     expect(rig.upstream.connections()).toBe(0);
   });
 
+  test('what trying again cannot mend says so', async ({ expect, onTestFinished }) => {
+    const rig = await openRig({ onTestFinished });
+    rig.admission.answering = { refuse: 'engine_failed', lasting: true };
+    const { status, headers, text } = await ask(rig.port, '/v1/chat/completions', { body: chat('alpha') });
+    expect([status, headers['x-should-retry'], headers['retry-after']]).toEqual([503, 'false', undefined]);
+    expect(text).toContain('Trying again does not help');
+    expect(await rig.record()).toMatchObject({ outcome: 'failed', status: 503, code: 'engine_failed' });
+  });
+
   test('a bug of ours is answered, told and survived', async ({ expect, onTestFinished }) => {
     const rig = await openRig({ onTestFinished });
     rig.admission.acquire = () => Promise.reject(new TypeError('undefined is not a cat'));

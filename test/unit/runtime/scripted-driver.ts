@@ -1,4 +1,6 @@
+import { DriverError } from '../../../src/engines/driver.ts';
 import type { Backend, Done, Driver, DriverEvents, Order } from '../../../src/engines/driver.ts';
+import type { Trouble } from '../../../src/core/trouble.ts';
 import type { NapLevel } from '../../../src/core/kinds.ts';
 
 type Call = { readonly what: 'start' | 'sleep' | 'wake' | 'stop'; readonly order: Order };
@@ -42,8 +44,8 @@ export class ScriptedDriver implements Driver {
     this.#answers.shift()?.resolve(DONE);
   }
 
-  failWith(reason: string): void {
-    this.#answers.shift()?.reject(new Error(reason));
+  failWith(reason: string, trouble?: Trouble): void {
+    this.#answers.shift()?.reject(new DriverError(reason, trouble));
   }
 
   /** The process of the newest start ends by itself. */

@@ -112,7 +112,9 @@ test('a start that fails is told to all who wait, with when to come back', async
   driver(a).failWith('no such file: /m.gguf');
   const told = await refusal(expect, waiting);
   expect(told.code).toBe('engine_failed');
-  expect(told.message).toContain('no such file: /m.gguf');
+  // The operator is told which file; a client need not know the paths of the machine.
+  expect(told.message).toBe('a cannot be served: its engine did not start');
+  expect(facts.find((fact) => fact.kind === 'engine-failed')?.failure.reason).toBe('no such file: /m.gguf');
   expect(told.retryAfterMs).toBe(1_000);
   driver(a).succeed();
   await settled();
@@ -124,6 +126,20 @@ test('a start that fails is told to all who wait, with when to come back', async
   expect(whats(driver(a))).toBe('start stop start');
   driver(a).succeed();
   expect((await again).model).toBe(a);
+});
+
+test('who waits for an engine that cannot start until somebody changes something is told that trying again is no use', async ({
+  expect,
+}) => {
+  const { driver, ask } = house();
+  const waiting = ask(a);
+  await settled();
+  driver(a).failWith('no such file: /m.gguf', 'missing_file');
+  expect(await refusal(expect, waiting)).toMatchObject({
+    message: 'a cannot be served: a file it needs is missing or may not be read',
+    retryAfterMs: undefined,
+    lasting: true,
+  });
 });
 
 test('a hung start is given up at its deadline although the driver never answers', async ({ expect }) => {
