@@ -4,6 +4,7 @@ import { EXAMPLE } from '../../src/config/example.ts';
 import { BACKENDS } from '../../src/config/models/index.ts';
 import { everyModel, supervised, swapped } from '../../src/config/models/shared.ts';
 import { AliasSchema, naming } from '../../src/config/naming-schema.ts';
+import { admittance, KeySchema } from '../../src/config/keys-schema.ts';
 import { PolicySchema } from '../../src/config/policy-schema.ts';
 import { keeping, listening, programs, requestLimits } from '../../src/config/server-schema.ts';
 import { code, page, table } from './markdown.ts';
@@ -21,6 +22,13 @@ export const configPage = (): string =>
     ...section('Names', 'At the top level: what clients may call models besides their names.', naming),
     ...section('aliases', 'Each name is an object of these.', AliasSchema.shape, '###'),
     ...section('Listening', 'At the top level.', listening),
+    ...section('Access', 'At the top level: who may use catnap.', admittance),
+    ...section(
+      'keys',
+      'A list of these. [security.md](security.md) says who is trusted with what.',
+      KeySchema.shape,
+      '###',
+    ),
     ...section('Programs', 'At the top level.', programs),
     ...section('policy', 'Who is awake, and for how long others wait.', PolicySchema.shape),
     ...section('Times of engines', 'At the top level, for models that say nothing else.', engineTimes),

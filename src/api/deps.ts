@@ -1,4 +1,5 @@
 import type { Config } from '../config/schema.ts';
+import type { MayUse } from '../access/key.ts';
 import type { ModelId } from '../core/kinds.ts';
 import type { StageReader } from '../runtime/view.ts';
 import type { Remembered } from './admin/rows.ts';
@@ -6,13 +7,11 @@ import type { Remembered } from './admin/rows.ts';
 /** All that the control planes need of the rest of catnap. None of it changes anything. */
 export type ControlDeps = {
   readonly config: Pick<Config, 'models'>;
-  /** Resolves a model id or an alias. */
-  readonly find: (name: string) => ModelId | undefined;
+  /** Resolves a model id or an alias, for somebody who may use these models. */
+  readonly find: (name: string, mayUse?: MayUse) => ModelId | undefined;
   readonly stage: StageReader;
   readonly lastFailure: (model: ModelId) => Remembered | undefined;
   readonly metrics: () => Promise<{ readonly contentType: string; readonly body: string }>;
-  /** Names beside IP addresses and local ones under which an operator may call, such as the configured host. */
-  readonly hosts: readonly string[];
   readonly startedAt: Date;
   readonly version: string;
   /** Told of every error that is a bug of ours, after the request it hit has been answered. */

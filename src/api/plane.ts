@@ -2,8 +2,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { getRequestListener, RequestError } from '@hono/node-server';
 import { Hono } from 'hono';
 import { methodNotAllowed } from 'hono/method-not-allowed';
-import { operatorsOnly } from './access.ts';
+import { originForm } from '../access/path.ts';
+import type { Visitor } from '../access/visitor.ts';
 import { adminModels } from './admin/models.ts';
+import { operatorsOnly, remember, type Visited } from './visitor.ts';
 import { catalogue } from './catalogue.ts';
 import type { ControlDeps } from './deps.ts';
 import { probes } from './probes.ts';
@@ -11,12 +13,15 @@ import { refuse } from './refusal.ts';
 import { scrape } from './scrape.ts';
 
 /** Answers the request if its path is one of its own, and says whether it was. */
-export type Plane = (req: IncomingMessage, res: ServerResponse) => boolean;
+export type Plane = (req: IncomingMessage, res: ServerResponse, visitor: Visitor) => boolean;
+
+/** A plane that anybody may ask. */
+export type OpenPlane = (req: IncomingMessage, res: ServerResponse) => void;
 
 /** Every control plane behind one function, for the listener that also has the data plane. */
 export function controlPlane(deps: ControlDeps): Plane {
   const app = plainApp(deps.bug);
-  app.use('/v1/admin/*', operatorsOnly(deps.hosts));
+  app.use('/v1/admin/*', operatorsOnly);
   app.route('/', probes(deps.stage));
   app.route('/', scrape(deps.metrics));
   app.route('/', catalogue(deps));
@@ -25,10 +30,11 @@ export function controlPlane(deps: ControlDeps): Plane {
 }
 
 /** The port that only Prometheus reads: `/metrics` and nothing else. */
-export function metricsPlane({ metrics, bug }: Pick<ControlDeps, 'metrics' | 'bug'>): Plane {
+export function metricsPlane({ metrics, bug }: Pick<ControlDeps, 'metrics' | 'bug'>): OpenPlane {
   const app = plainApp(bug);
   app.route('/', scrape(metrics));
-  return asPlane(app, bug, () => true);
+  const answer = listenerOf(app, bug);
+  return (req, res) => void answer(req, res).catch(bug);
 }
 
 /** The paths that are answered here. Everything else is the data plane's. */
@@ -43,8 +49,8 @@ function isControlPath(path: string): boolean {
 /** `/metrics` of one engine, which that engine answers. */
 const isAboutEngine = (url: string): boolean => pathOf(url) === '/metrics' && /[?&]model=/.test(url);
 
-function plainApp(bug: ControlDeps['bug']): Hono {
-  const app = new Hono({ strict: false });
+function plainApp(bug: ControlDeps['bug']): Hono<Visited> {
+  const app = new Hono<Visited>({ strict: false });
   app.use(async (c, next) => {
     await next();
     c.header('cache-control', 'no-store');
@@ -67,8 +73,18 @@ function plainApp(bug: ControlDeps['bug']): Hono {
   return app;
 }
 
-function asPlane(app: Hono, bug: ControlDeps['bug'], owns: (path: string) => boolean): Plane {
-  const listener = getRequestListener(app.fetch, {
+function asPlane(app: Hono<Visited>, bug: ControlDeps['bug'], owns: (path: string) => boolean): Plane {
+  const answer = listenerOf(app, bug);
+  return (req, res, visitor) => {
+    if (!owns(pathOf(req.url ?? '/')) || isAboutEngine(req.url ?? '/')) return false;
+    remember(req, visitor);
+    answer(req, res).catch(bug);
+    return true;
+  };
+}
+
+function listenerOf(app: Hono<Visited>, bug: ControlDeps['bug']) {
+  return getRequestListener(app.fetch, {
     overrideGlobalObjects: false,
     // For HTTP/1.0, which knows no Host.
     hostname: 'localhost',
@@ -78,15 +94,7 @@ function asPlane(app: Hono, bug: ControlDeps['bug'], owns: (path: string) => boo
       return new Response('catnap has a bug here; its log says more.\n', { status: 500 });
     },
   });
-  return (req, res) => {
-    if (!owns(pathOf(req.url ?? '/')) || isAboutEngine(req.url ?? '/')) return false;
-    listener(req, res).catch(bug);
-    return true;
-  };
 }
 
-/** The path of a request line, which may also hold a whole URL. */
-function pathOf(target: string): string {
-  const path = target.startsWith('/') ? target : (URL.parse(target)?.pathname ?? target);
-  return path.split('?', 1)[0] ?? path;
-}
+/** The path of a request line, read as the door has read it. */
+const pathOf = (url: string): string => originForm(url).split(/[?#]/, 1)[0] ?? '';

@@ -1,3 +1,4 @@
+import { Door } from '../access/door.ts';
 import { engineHttp } from '../adapters/engine-http.ts';
 import { openProcesses, type SystemProcesses } from '../adapters/processes.ts';
 import { systemPrograms } from '../adapters/programs.ts';
@@ -126,11 +127,10 @@ export class App {
     const scrape = () => metrics.text(this.#supervisor.view());
     const plane = controlPlane({
       config,
-      find: (name) => names.find(name)?.model,
+      find: (name, mayUse) => names.find(name, mayUse)?.model,
       stage: this.#supervisor,
       lastFailure: (model) => failures.last(model),
       metrics: scrape,
-      hosts: [config.host],
       startedAt: this.#startedAt,
       version: this.#options.version,
       bug,
@@ -151,7 +151,8 @@ export class App {
     const { host, port } = config;
     // Clients come last: once they are let in, nothing can go wrong with the start any more.
     if (config.metrics_port !== 0) await this.#listenForMetrics(metricsPlane({ metrics: scrape, bug }));
-    this.#listener = await Listener.open({ host, port, gate, control: plane });
+    const door = new Door({ keys: config.keys, hosts: [host], corsOrigins: config.cors_origins, clock });
+    this.#listener = await Listener.open({ host, port, gate, control: plane, door });
     reporter.report({ kind: 'listening', what: 'main', url: urlOf(host, this.#listener.port) });
   }
 

@@ -1,14 +1,12 @@
 import { createServer, type Server } from 'node:http';
-import type { Plane } from '../api/plane.ts';
+import type { OpenPlane } from '../api/plane.ts';
 
 /** The port that only Prometheus reads. */
 export type MetricsPort = { readonly port: number; close(): void };
 
 /** Rejects with the system's error when the port cannot be had. */
-export async function openMetricsPort(host: string, port: number, plane: Plane): Promise<MetricsPort> {
-  const server = createServer({ headersTimeout: 10_000, requestTimeout: 10_000 }, (req, res) => {
-    plane(req, res);
-  });
+export async function openMetricsPort(host: string, port: number, plane: OpenPlane): Promise<MetricsPort> {
+  const server = createServer({ headersTimeout: 10_000, requestTimeout: 10_000 }, plane);
   server.maxConnections = 64;
   await listen(server, host, port);
   const address = server.address();

@@ -1,3 +1,4 @@
+import type { MayUse } from '../access/key.ts';
 import { catalogueOf, type CatalogueEntry, type Meaning } from '../config/catalogue.ts';
 import type { Config } from '../config/schema.ts';
 import { awakeOne, choose } from '../proxy/choose.ts';
@@ -24,15 +25,21 @@ export function namesOf(config: Config, look: () => StageView): Pick<Gate, 'find
     return targets;
   };
 
-  const find = (name: string): Target | undefined => {
+  const find = (name: string, mayUse?: MayUse): Target | undefined => {
     const meaning = catalogue.resolve(name);
-    return meaning && choose(targetsOf(meaning), meaning.prefer, look);
+    if (meaning === undefined) return undefined;
+    const targets = targetsOf(meaning);
+    if (mayUse === undefined) return choose(targets, meaning.prefer, look);
+    const [first, ...others] = targets.filter(({ model }) => mayUse(name, model));
+    return first && choose([first, ...others], meaning.prefer, look);
   };
 
-  const unnamed = (): Target | 'nobody' | 'nobody-awake' => {
+  const unnamed = (mayUse?: MayUse): Target | 'nobody' | 'nobody-awake' => {
     const { default_model: name } = config;
     if (name === 'none') return 'nobody';
-    return (name === 'awake' ? awakeOne(all, look) : find(name)) ?? 'nobody-awake';
+    if (name !== 'awake') return find(name, mayUse) ?? 'nobody';
+    const usable = mayUse === undefined ? all : all.filter(({ model }) => mayUse(model, model));
+    return awakeOne(usable, look) ?? 'nobody-awake';
   };
 
   return { find, unnamed };

@@ -47,7 +47,7 @@ async function understand(argv: readonly string[], terminal: Terminal): Promise<
   };
 }
 
-const COMMAND_WORDS: ReadonlySet<string> = new Set(['serve', 'status', 'config', 'check', 'schema']);
+const COMMAND_WORDS: ReadonlySet<string> = new Set(['serve', 'status', 'config', 'check', 'schema', 'key']);
 
 function tree(choose: (job: Job) => void, terminal: Terminal) {
   return yargs()
@@ -101,6 +101,23 @@ function tree(choose: (job: Job) => void, terminal: Terminal) {
         choose(async () => {
           const { status } = await import('./status.ts');
           return status({ config, url, json: asJson }, terminal);
+        }),
+    )
+    .command(
+      'key [name]',
+      'Make a key for a client, and print what the config wants to know of it',
+      (command) =>
+        json(command)
+          .positional('name', { type: 'string', describe: 'What logs and metrics call it' })
+          .option('stdin', {
+            type: 'boolean',
+            default: false,
+            describe: 'Read a key from standard input, and make none',
+          }),
+      ({ name, stdin, json: asJson }) =>
+        choose(async () => {
+          const { makeClientKey } = await import('./key.ts');
+          return makeClientKey({ name, stdin, json: asJson }, terminal);
         }),
     )
     .command('config', 'Look at the config without serving it', (command) =>

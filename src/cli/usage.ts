@@ -5,8 +5,8 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-const OPTIONS = ['--config', '--port', '--verbose', '--version', '--help', '--json', '--url'];
-const COMMANDS = ['serve', 'status', 'config', 'config check', 'config schema'];
+const OPTIONS = ['--config', '--port', '--verbose', '--version', '--help', '--json', '--url', '--stdin'];
+const COMMANDS = ['serve', 'status', 'config', 'config check', 'config schema', 'key'];
 
 /** What to tell about words that nothing is known of: what they are, and what was probably meant. */
 export function usageProblem(message: string, argv: readonly string[]): string {

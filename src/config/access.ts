@@ -1,8 +1,8 @@
 /** Who may use a path: anybody, those who may ask models, those who run catnap. */
 export type Access = 'open' | 'infer' | 'admin';
 
-type AccessRow = {
-  /** A path; `/*` at its end stands for whatever is below it, `{id}` for the rest of the path. */
+export type AccessRow = {
+  /** A path; `/*` at its end stands for whatever is below it, `{id}` for the rest of the path, `?model=` for a query that names one. */
   readonly path: string;
   readonly methods: readonly ('GET' | 'POST' | 'any')[];
   readonly access: Access;
@@ -66,7 +66,7 @@ const ENGINE_CONTROL = [
   '/wake_up',
 ];
 
-const METRICS = 'The metrics, as on `metrics_port`. With `?model=`: those of an engine that is awake, passed on.';
+const METRICS = 'The metrics, as on `metrics_port`.';
 const LOOK = 'With `?model=`: of an engine that is awake; 409 where none is. It wakes nothing.';
 
 const get = ['GET'] as const;
@@ -78,6 +78,7 @@ export const ACCESS: readonly AccessRow[] = [
   { path: '/health', methods: get, access: 'open', use: 'answered', meaning: '200 until catnap exits.' },
   { path: '/livez', methods: get, access: 'open', use: 'answered', meaning: '200 until catnap exits.' },
   { path: '/readyz', methods: get, access: 'open', use: 'answered', meaning: '503 while catnap shuts down.' },
+  { path: '/metrics?model=', methods: get, access: 'infer', use: 'passed on', meaning: LOOK },
   { path: '/metrics', methods: get, access: 'open', use: 'answered', meaning: METRICS },
   { path: '/v1/admin/*', methods: any, access: 'admin', use: 'answered', meaning: 'What operators see.' },
   { path: '/v1/models', methods: get, access: 'infer', use: 'answered', meaning: 'The catalogue. It wakes nothing.' },
@@ -115,17 +116,52 @@ export const ACCESS: readonly AccessRow[] = [
   })),
 ];
 
-/** The row that says who may use a path, or undefined when there is nothing at it. */
-export function accessTo(path: string): AccessRow | undefined {
-  const bare = path.replace(/^\/v1(?=\/)/, '');
-  return ACCESS.find((row) => fits(row.path, path) || (row.use === 'refused' && fits(row.path, bare)));
+/** The rows that could fit a path, by how it begins, so that few have to be looked at. */
+const BY_HEAD = new Map<string, readonly AccessRow[]>();
+const headOf = (path: string): string => {
+  const [, first = '', second = ''] = path.split(/[/?]/, 3);
+  return first === 'v1' ? `v1/${second}` : first;
+};
+const IN_V1 = 'v1/*';
+for (const { path, use } of ACCESS) {
+  const head = headOf(path);
+  for (const each of use === 'refused' ? [head, `v1/${head}`] : [head]) BY_HEAD.set(each, []);
+}
+for (const head of BY_HEAD.keys()) {
+  const leadsTo = ({ path, use }: AccessRow): boolean =>
+    [head, head.startsWith('v1/') ? IN_V1 : head].includes(headOf(path)) ||
+    (use === 'refused' && head === `v1/${headOf(path)}`);
+  BY_HEAD.set(head, ACCESS.filter(leadsTo));
 }
 
-function fits(pattern: string, path: string): boolean {
+/** The row that says who may use a path, or undefined when there is nothing at it. One that has the method comes before one that has not. */
+export function accessTo(path: string, method = 'GET', namesModel = false): AccessRow | undefined {
+  const head = headOf(path);
+  const rows = BY_HEAD.get(head) ?? (head.startsWith('v1/') ? (BY_HEAD.get(IN_V1) ?? []) : []);
+  let found: AccessRow | undefined;
+  for (const row of rows) {
+    if (!fits(row, path, namesModel)) continue;
+    if (takes(row, method)) return row;
+    found ??= row;
+  }
+  return found;
+}
+
+function takes({ methods }: AccessRow, method: string): boolean {
+  return methods.some((one) => one === 'any' || one === method || (one === 'GET' && method === 'HEAD'));
+}
+
+function fits({ path: pattern, use }: AccessRow, path: string, namesModel: boolean): boolean {
+  if (pattern.endsWith('?model=')) return namesModel && samePath(pattern.slice(0, -7), path);
   if (pattern.endsWith('/*')) {
     const base = pattern.slice(0, -2);
-    return path === base || path.startsWith(`${base}/`);
+    if (isBelow(base, path)) return true;
+    return use === 'refused' && isBelow(`/v1${base}`, path);
   }
   if (pattern.endsWith('{id}')) return path.startsWith(pattern.slice(0, -4)) && path.length > pattern.length - 4;
-  return path === pattern;
+  return samePath(pattern, path);
 }
+
+const isBelow = (base: string, path: string): boolean => path === base || path.startsWith(`${base}/`);
+
+const samePath = (pattern: string, path: string): boolean => path === pattern || path === `${pattern}/`;

@@ -1,6 +1,7 @@
 import { isAbsolute, join, resolve } from 'node:path';
 import type { Finding } from './diagnostics.ts';
 import { engineKeyOf, type Env } from './engine-key.ts';
+import { keysOf } from './key-secrets.ts';
 import type { Path } from './place.ts';
 import type { Config, ConfigWritten, ModelConfig, ModelWritten } from './schema.ts';
 import { levelInUse } from './sleep-levels.ts';
@@ -15,7 +16,9 @@ export function completed({ $schema: _schema, ...written }: ConfigWritten, env: 
     models[name] = completeModel(model, written, ['models', name], env, findings);
   }
   const state_dir = stateDir(written.state_dir, env, findings);
-  return { config: { ...written, models, state_dir }, findings };
+  const keys = keysOf(written.keys, env);
+  findings.push(...keys.findings);
+  return { config: { ...written, models, keys: keys.keys, state_dir }, findings };
 }
 
 function completeModel(model: ModelWritten, all: Defaults, at: Path, env: Env, findings: Finding[]): ModelConfig {

@@ -13,7 +13,7 @@ type KeyKeys = {
   readonly api_key_file?: string | undefined;
 };
 
-type KeyRead = { readonly key: Secret | undefined; readonly findings: readonly Finding[] };
+export type KeyRead = { readonly key: Secret | undefined; readonly findings: readonly Finding[] };
 
 /** The key of a model, wherever it was put: in the config, in a variable or in a file. */
 export function engineKeyOf(model: KeyKeys, at: Path, env: Env): KeyRead {
@@ -27,7 +27,7 @@ export function engineKeyOf(model: KeyKeys, at: Path, env: Env): KeyRead {
   return { key: model.api_key, findings: [] };
 }
 
-function fromVariable(name: string, path: Path, env: Env): KeyRead {
+export function fromVariable(name: string, path: Path, env: Env): KeyRead {
   const value = env[name];
   if (value === undefined || value === '') {
     return none({ path, message: `names the variable ${name}, which is not set`, fix: 'Set it where catnap starts.' });
@@ -35,7 +35,7 @@ function fromVariable(name: string, path: Path, env: Env): KeyRead {
   return checked(value, path, `the variable ${name}`);
 }
 
-function fromFile(file: string, path: Path): KeyRead {
+export function fromFile(file: string, path: Path): KeyRead {
   try {
     return checked(readFileSync(file, 'utf8').trim(), path, `the file ${file}`);
   } catch (error) {
@@ -49,4 +49,4 @@ function checked(value: string, path: Path, source: string): KeyRead {
   return none({ path, message: `leads to no key: what ${source} holds must be printable ASCII without blanks` });
 }
 
-const none = (finding: Finding): KeyRead => ({ key: undefined, findings: [finding] });
+export const none = (finding: Finding): KeyRead => ({ key: undefined, findings: [finding] });

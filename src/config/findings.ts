@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { Finding } from './diagnostics.ts';
+import { KeySchema } from './keys-schema.ts';
 import { isFields, valueAt } from './values.ts';
 import { BACKENDS } from './models/index.ts';
 import { AliasSchema } from './naming-schema.ts';
@@ -46,6 +47,9 @@ function found(issue: Issue, path: Path, raw: unknown): readonly Finding[] {
   }
 }
 
+/** What people call a key that is written out. */
+const SECRET_NAMES: ReadonlySet<string> = new Set(['key', 'api_key', 'token', 'secret', 'value', 'password']);
+
 const isBackend = (path: Path): boolean => path[0] === 'models' && path.length === 3 && path[2] === 'backend';
 
 function unknownKey(path: Path, name: string, raw: unknown): Finding {
@@ -58,6 +62,11 @@ function unknownKey(path: Path, name: string, raw: unknown): Finding {
       message: `is a key of the backend ${list(backends)}, and this model's backend is "${backendOf(raw, path)}"`,
       fix: 'Set `backend`, or take the key out.',
     };
+  }
+  if (path[0] === 'keys' && SECRET_NAMES.has(name)) {
+    const fix =
+      'Write its hash (`catnap key --stdin` makes it), or name a variable with `key_env` or a file with `key_file`.';
+    return { path: at, message: 'is not a key here: the key itself does not stand in the config', fix };
   }
   const meant = nearest(name, keysAt(path, raw));
   return {
@@ -85,6 +94,7 @@ function keysAt(path: Path, raw: unknown): readonly string[] {
   const [first] = path;
   if (first === undefined) return Object.keys(ConfigSchema.shape);
   if (first === 'models') return Object.keys(BACKEND_SHAPES.get(backendOf(raw, path)) ?? {});
+  if (first === 'keys') return Object.keys(KeySchema.shape);
   if (first === 'aliases') return Object.keys(AliasSchema.shape);
   if (first === 'policy') return Object.keys(PolicySchema.shape);
   if (first === 'restart') return Object.keys(RestartSchema.shape);
@@ -156,7 +166,7 @@ const list = (names: readonly string[]): string => names.map((name) => `"${name}
 function shown(path: Path, got: unknown): string {
   if (Array.isArray(got)) return 'a list';
   if (isFields(got)) return 'an object';
-  const hidden = path.includes('env') || path.some((step) => String(step).startsWith('api_key'));
+  const hidden = path[0] === 'keys' || path.includes('env') || path.some((step) => String(step).startsWith('api_key'));
   if (hidden && got !== null) return `a ${typeof got}`;
   const text = JSON.stringify(got) ?? String(got);
   return text.length > 60 ? `${text.slice(0, 57)}...` : text;

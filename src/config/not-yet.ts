@@ -6,7 +6,6 @@ export const NOT_YET_POLICIES: readonly string[] = ['cost_aware', 'time_slice', 
 
 export const NOT_YET_KEYS: ReadonlySet<string> = new Set([
   'admin_port',
-  'keys',
   'stages',
   'gpu',
   'triton',

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { SleepLevel } from '../core/kinds.ts';
 import { CheckpointSchema, engineTimes, RestartSchema } from './engines-schema.ts';
 import { key, type Argv } from './fields.ts';
+import { admittance, type KeyWritten } from './keys-schema.ts';
 import { ModelsSchema, type BACKENDS } from './models/index.ts';
 import { naming } from './naming-schema.ts';
 import { PolicySchema } from './policy-schema.ts';
@@ -14,6 +15,7 @@ export const ConfigSchema = z.strictObject({
   models: key(ModelsSchema, 'The models, by the names clients ask for.'),
   ...naming,
   ...listening,
+  ...admittance,
   ...programs,
   policy: key(PolicySchema.prefault({}), 'Who is awake, and for how long others wait.'),
   ...engineTimes,
@@ -66,9 +68,21 @@ export type Backend = ModelConfig['backend'];
 /** The models whose server is a process that catnap starts. */
 export type ProcessModel = VllmServeModel | LlamaServerModel | CommandModel;
 
+/** One key of a client, wherever its secret was written. */
+export type KeyConfig = DeepReadonly<
+  Omit<KeyWritten, 'hash' | 'key_env' | 'key_file'> & {
+    /** The key itself, or its hash. */
+    secret: { kind: 'plain' | 'hash'; value: Secret };
+  }
+>;
+
 /** What the code gets: complete and frozen, in the words of the file. */
 export type Config = DeepReadonly<
-  Omit<ConfigWritten, 'models' | 'state_dir' | '$schema'> & { state_dir: string; models: Record<string, ModelConfig> }
+  Omit<ConfigWritten, 'models' | 'keys' | 'state_dir' | '$schema'> & {
+    state_dir: string;
+    models: Record<string, ModelConfig>;
+    keys: KeyConfig[];
+  }
 >;
 
 /** What one name of several models is. */

@@ -16,7 +16,7 @@ export const listening = {
   host: key(text().default('127.0.0.1'), 'The address catnap listens on.', { examples: ['0.0.0.0'] }),
   insecure_public: key(
     z.boolean().default(false),
-    'Must be `true` to listen on an address that others can reach, since catnap asks nobody for a key.',
+    'Must be `true` to listen on an address that others can reach while no key with `infer` is configured.',
   ),
   cors_origins: key(
     z.array(origin()).max(1_000).default([]),

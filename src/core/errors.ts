@@ -76,12 +76,41 @@ export const ERRORS = {
     retry: false,
     meaning: 'This path is not served over WebSocket. Send the same request over plain HTTP.',
   },
+  key_missing: {
+    status: 401,
+    type: 'authentication_error',
+    fault: 'client',
+    retry: false,
+    meaning: 'A key is needed: as a bearer token, as `x-api-key`, or as the password of Basic authentication.',
+  },
+  invalid_api_key: {
+    status: 401,
+    type: 'authentication_error',
+    fault: 'client',
+    retry: false,
+    meaning: 'The key that was sent is not one of `keys`.',
+  },
   forbidden: {
     status: 403,
     type: 'invalid_request_error',
     fault: 'client',
     retry: false,
-    meaning: 'The path controls an engine and is closed on the data plane.',
+    meaning:
+      'The key has no right to this, the path answers only to this machine, a web page of another origin asked, or the path controls an engine.',
+  },
+  rate_limit_exceeded: {
+    status: 429,
+    type: 'rate_limit_error',
+    fault: 'client',
+    retry: true,
+    meaning: 'The key makes more requests than its `requests_per_second` allows.',
+  },
+  concurrency_limit_exceeded: {
+    status: 429,
+    type: 'rate_limit_error',
+    fault: 'client',
+    retry: true,
+    meaning: 'The key has as many requests open as its `max_in_flight` allows.',
   },
   model_not_found: {
     status: 404,

@@ -68,6 +68,8 @@ export type RequestRecord = {
   readonly id: string;
   readonly method: string;
   readonly path: string;
+  /** The name of the key it came with; undefined without one. */
+  readonly key?: string | undefined;
   /** Undefined when the request named no model we know. */
   readonly model: ModelId | undefined;
   readonly outcome: Outcome;

@@ -1,4 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Entry } from '../access/door.ts';
+import type { MayUse } from '../access/key.ts';
 import type { Backend } from '../engines/driver.ts';
 import type { Question } from './attempt.ts';
 import { edited, readBody, type Body } from './body.ts';
@@ -17,6 +19,8 @@ export type Call = {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
   readonly arrival: Arrival;
+  /** Whose it is, and what the door said to him. */
+  readonly entry: Entry;
   /** Whether the client waits for a go-ahead before it sends its body. */
   readonly expectsContinue: boolean;
 };
@@ -52,6 +56,7 @@ export type NotAsked =
 /** Reads a request to its end and finds its model. */
 export async function ask(gate: Gate, call: Call, route: Extract<Route, { kind: 'infer' }>): Promise<Asked | NotAsked> {
   const { req, res, arrival, expectsContinue } = call;
+  const { mayUse } = call.entry.visitor;
   const codings = codingsOf(req.headers['content-encoding']);
   if ('code' in codings) return { kind: 'refused', refusal: codings, bytes: 0 };
   const scanner = scannerFor(route.named, req.headers['content-type']);
@@ -76,7 +81,9 @@ export async function ask(gate: Gate, call: Call, route: Extract<Route, { kind: 
   const nameInQuery = route.named.in === 'path' ? undefined : route.named.query;
   const streams = scanner?.stream ?? acceptsEvents(req);
   const target =
-    route.named.in === 'path' ? lookUp(gate, route.named.name) : oneTarget(gate, nameInBody?.name, nameInQuery);
+    route.named.in === 'path'
+      ? lookUp(gate, route.named.name, mayUse)
+      : oneTarget(gate, nameInBody?.name, nameInQuery, mayUse);
   if ('code' in target) return { kind: 'refused', refusal: target, bytes };
   const edits = route.named.in === 'body' ? editsFor(target, body) : [];
   if ('code' in edits) return { kind: 'refused', refusal: edits, bytes };
@@ -94,12 +101,17 @@ function scannerFor({ in: place }: Named, contentType: string | undefined): Name
 }
 
 /** The one model that is meant, or why there is none. */
-function oneTarget(gate: Gate, inBody: string | undefined, inQuery: string | undefined): Target | Refusal {
+function oneTarget(
+  gate: Gate,
+  inBody: string | undefined,
+  inQuery: string | undefined,
+  mayUse: MayUse | undefined,
+): Target | Refusal {
   const name = inBody ?? inQuery;
-  if (name === undefined) return standIn(gate);
-  const target = lookUp(gate, name);
+  if (name === undefined) return standIn(gate, mayUse);
+  const target = lookUp(gate, name, mayUse);
   if ('code' in target || inBody === undefined || inQuery === undefined) return target;
-  const other = lookUp(gate, inQuery);
+  const other = lookUp(gate, inQuery, mayUse);
   if ('code' in other || other.model === target.model) return 'code' in other ? other : target;
   const message = `The body names ${inBody} and the query ${inQuery}. Name one model.`;
   return { code: 'duplicate_model', message, param: 'model' };
@@ -115,8 +127,8 @@ function editsFor({ rewrite }: Target, { chunks, bytes }: Body): readonly Edit[]
 }
 
 /** The model a name stands for, or why requests do not reach it. */
-export function lookUp(gate: Gate, name: string): Target | Refusal {
-  const target = gate.find(name);
+export function lookUp(gate: Gate, name: string, mayUse: MayUse | undefined): Target | Refusal {
+  const target = gate.find(name, mayUse);
   if (target === undefined) {
     const message = `There is no model ${JSON.stringify(name.slice(0, 200))}. GET /v1/models lists the models.`;
     return { code: 'model_not_found', message, param: 'model' };
@@ -125,8 +137,8 @@ export function lookUp(gate: Gate, name: string): Target | Refusal {
 }
 
 /** The model for a request that names none. */
-function standIn(gate: Gate): Target | Refusal {
-  const target = gate.unnamed();
+function standIn(gate: Gate, mayUse: MayUse | undefined): Target | Refusal {
+  const target = gate.unnamed(mayUse);
   if (typeof target !== 'string') return usable(target);
   const why = target === 'nobody' ? '' : ', and none is awake';
   const message =

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { originForm } from '../access/path.ts';
 import type { Rendered } from './envelope.ts';
-import { originForm } from './target.ts';
 
 /** Every page of every origin. */
 const ANY = '*';

@@ -15,6 +15,8 @@ export type Refusal = {
   readonly lasting?: boolean;
   /** For 405: what the path may be asked with. */
   readonly allow?: string;
+  /** What else the answer tells in its head. */
+  readonly headers?: Readonly<Record<string, string>>;
 };
 
 export type Rendered = {
@@ -45,6 +47,7 @@ export function renderRefusal(refusal: Refusal, dialect: Dialect, id: string): R
       ...(hopeless && { 'x-should-retry': 'false' }),
       ...(refusal.retryAfterMs === undefined ? undefined : { 'retry-after': wholeSeconds(refusal.retryAfterMs) }),
       ...(refusal.allow === undefined ? undefined : { allow: refusal.allow }),
+      ...refusal.headers,
     },
   };
 }

@@ -1,3 +1,4 @@
+import type { MayUse } from '../access/key.ts';
 import type { Millis, ModelId } from '../core/kinds.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Reporter } from '../ports/reporter.ts';
@@ -38,10 +39,10 @@ export type Limits = {
 
 /** All that the data plane needs of the rest of catnap. */
 export type Gate = {
-  /** What a model id or an alias stands for now. */
-  readonly find: (name: string) => Target | undefined;
+  /** What a model id or an alias stands for now, to somebody who may use these models. */
+  readonly find: (name: string, mayUse?: MayUse) => Target | undefined;
   /** Who answers a request that names no model: nobody, nobody at present, or this model. */
-  readonly unnamed: () => Target | 'nobody' | 'nobody-awake';
+  readonly unnamed: (mayUse?: MayUse) => Target | 'nobody' | 'nobody-awake';
   readonly admission: Admission;
   /** The origins of web pages that may ask models, or `*`. */
   readonly corsOrigins: readonly string[];

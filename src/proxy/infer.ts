@@ -42,24 +42,41 @@ class Inference {
     this.#call = call;
     const head = { method, url, headers };
     const { assets } = gate;
+    const { visitor } = call.entry;
+    const { mayUse } = visitor;
+    for (const [name, value] of Object.entries(visitor.limits())) call.res.setHeader(name, value);
     this.#route =
-      routeUpstream(head, { assets, isModel: (name) => gate.find(name) !== undefined }) ?? routeRequest(head);
+      routeUpstream(head, { assets, isModel: (name) => gate.find(name, mayUse) !== undefined }) ?? routeRequest(head);
     const { clock, limits } = gate;
     const { dialect } = this.#route;
     this.#answer = new Answer(call.res, { id: call.arrival.id, dialect, clock, slowReaderMs: limits.slowReaderMs });
   }
 
   async live(): Promise<void> {
-    const { req, arrival } = this.#call;
+    const { req, arrival, entry } = this.#call;
     let end: End;
     try {
-      end = await this.#respond();
+      end = await this.#asMuchAsAllowed();
     } catch (error) {
       end = this.#tell(OUR_BUG, 'failed');
       this.#gate.bug(error);
     }
     const { id, at } = arrival;
-    report(this.#gate, { id, at, method: req.method ?? '', path: pathOf(req.url) }, this.#tally, end);
+    const key = entry.visitor.name;
+    report(this.#gate, { id, at, method: req.method ?? '', path: pathOf(req.url), key }, this.#tally, end);
+  }
+
+  /** Lets in whom the door lets in, as long as he has not too much open already. */
+  async #asMuchAsAllowed(): Promise<End> {
+    const { denial, visitor } = this.#call.entry;
+    if (denial !== undefined) return this.#tell(denial, 'rejected');
+    const done = visitor.begin();
+    if (typeof done !== 'function') return this.#tell(done, 'rejected');
+    try {
+      return await this.#respond();
+    } finally {
+      done();
+    }
   }
 
   async #respond(): Promise<End> {

@@ -22,7 +22,14 @@ export type Tally = { model?: ModelId; queuedMs: number; bytesIn: number; bytesO
 
 export const newTally = (): Tally => ({ queuedMs: 0, bytesIn: 0, bytesOut: 0 });
 
-type Begun = { readonly id: string; readonly at: Millis; readonly method: string; readonly path: string };
+type Begun = {
+  readonly id: string;
+  readonly at: Millis;
+  readonly method: string;
+  readonly path: string;
+  /** The name of the key it came with. */
+  readonly key: string | undefined;
+};
 
 /** Tells of a request that has ended. Called once for each. */
 export function report({ reporter, clock }: Gate, begun: Begun, tally: Tally, end: End): void {
@@ -32,6 +39,7 @@ export function report({ reporter, clock }: Gate, begun: Begun, tally: Tally, en
       id: begun.id,
       method: begun.method,
       path: begun.path,
+      key: begun.key,
       model: tally.model,
       outcome: end.outcome,
       status: end.status,

@@ -1,5 +1,5 @@
+import { originForm } from '../access/path.ts';
 import { isRead, controlsEngine, refused, type Head, type Route } from './route.ts';
-import { originForm } from './target.ts';
 
 /** Below it stand the models, and below each of them whatever its server answers. */
 const UPSTREAM = '/upstream/';

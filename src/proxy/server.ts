@@ -1,8 +1,12 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
+import type { Door, Entry } from '../access/door.ts';
+import type { Visitor } from '../access/visitor.ts';
 import { after } from '../core/kinds.ts';
 import { answerClientError } from './client-error.ts';
+import type { Call } from './ask.ts';
 import { Cors } from './cors.ts';
+import { renderRefusal } from './envelope.ts';
 import type { Arrival, Gate } from './gate.ts';
 import { infer } from './infer.ts';
 import { readAsPlain } from './plain-request.ts';
@@ -13,7 +17,7 @@ import { requestId } from './request-id.ts';
 import { isWebSocket, upgrade } from './upgrade.ts';
 
 /** Everything on this port that is not inference: answers the request if its path is one of its own, and says whether it was. */
-export type ControlPlane = (req: IncomingMessage, res: ServerResponse) => boolean;
+export type ControlPlane = (req: IncomingMessage, res: ServerResponse, visitor: Visitor) => boolean;
 
 export type ListenerOptions = {
   readonly host: string;
@@ -21,6 +25,8 @@ export type ListenerOptions = {
   readonly port: number;
   readonly gate: Gate;
   readonly control: ControlPlane;
+  /** Who may use what of it. */
+  readonly door: Door;
 };
 
 /** An answer that is under way, and what to call when its connection closes. */
@@ -30,6 +36,7 @@ type Open = { readonly req: IncomingMessage; readonly res: ServerResponse; reado
 export class Listener {
   readonly #gate: Gate;
   readonly #control: ControlPlane;
+  readonly #door: Door;
   readonly #pools: Pools;
   readonly #cors: Cors;
   readonly #server: Server;
@@ -48,10 +55,11 @@ export class Listener {
     return listener;
   }
 
-  private constructor({ gate, control }: ListenerOptions) {
+  private constructor({ gate, control, door }: ListenerOptions) {
     const { maxHeaderBytes, headerMs, bodyMs, keepAliveMs, maxConnections, connectMs } = gate.limits;
     this.#gate = gate;
     this.#control = control;
+    this.#door = door;
     this.#pools = new Pools(connectMs);
     this.#cors = new Cors(gate.corsOrigins);
     this.#server = createServer({
@@ -123,8 +131,25 @@ export class Listener {
       return;
     }
     this.#cors.allow(req, res);
-    if (!this.#control(req, res)) {
-      this.#run(infer(this.#gate, this.#pools, { req, res, arrival, expectsContinue }));
+    this.#letIn(req, (entry) => this.#serve({ req, res, arrival, expectsContinue, entry }));
+  }
+
+  /** The door is asked first. Most answers come at once. */
+  #letIn(req: IncomingMessage, then: (entry: Entry) => void): void {
+    const entry = this.#door.enter(req);
+    if (entry instanceof Promise) this.#run(entry.then(then).catch(this.#gate.bug));
+    else then(entry);
+  }
+
+  #serve(call: Call): void {
+    const { req, res, arrival, expectsContinue, entry } = call;
+    const { denial, visitor, row, twisted } = entry;
+    if (denial !== undefined && row?.use === 'answered') {
+      refuse(req, res, renderRefusal(denial, 'openai', arrival.id), this.#gate.clock);
+      return;
+    }
+    if (denial !== undefined || twisted || !this.#control(req, res, visitor)) {
+      this.#run(infer(this.#gate, this.#pools, call));
       return;
     }
     if (!res.headersSent) res.setHeader('x-request-id', arrival.id);
@@ -169,8 +194,11 @@ export class Listener {
     }
     this.#upgraded.add(socket);
     socket.once('close', () => this.#upgraded.delete(socket));
+    // It may end while the door looks at it.
+    socket.on('error', () => {});
     const id = requestId(req.headers['x-request-id']);
-    this.#run(upgrade(this.#gate, { req, socket, head, id, at: this.#gate.clock.now() }));
+    const at = this.#gate.clock.now();
+    this.#letIn(req, (entry) => this.#run(upgrade(this.#gate, { req, socket, head, id, at, entry })));
   }
 
   #run(request: Promise<void>): void {

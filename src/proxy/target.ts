@@ -1,3 +1,5 @@
+import { originForm } from '../access/path.ts';
+
 /** A request target, taken apart without changing a byte of it. */
 export type RequestTarget = {
   /** In origin form, as it goes to the engine. */
@@ -8,12 +10,8 @@ export type RequestTarget = {
   readonly query: string;
 };
 
-const ORIGIN = /^https?:\/\/[^/?#]*/i;
 /** What an engine might read as another path than we do: dots, a slash or a control character in a segment. */
 const TWISTED = /^\.{1,2}$|[/\\\p{Cc}]/u;
-
-/** A target without the scheme and host that some clients write before it. */
-export const originForm = (url: string): string => url.replace(ORIGIN, '');
 
 /** Undefined for what two readers may understand in two ways. */
 export function parseTarget(url: string): RequestTarget | undefined {

@@ -1,5 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
+import type { Entry } from '../access/door.ts';
+import type { MayUse } from '../access/key.ts';
 import { ERRORS } from '../core/errors.ts';
 import type { Millis } from '../core/kinds.ts';
 import type { Outcome } from '../core/outcome.ts';
@@ -22,6 +24,8 @@ export type UpgradeCall = {
   readonly head: Buffer;
   readonly id: string;
   readonly at: Millis;
+  /** Whose it is, and what the door said to him. */
+  readonly entry: Entry;
 };
 
 /** Whether a request asks for a WebSocket. Other upgrades are not offered, so such requests are answered as if they had not asked. */
@@ -34,23 +38,28 @@ export async function upgrade(gate: Gate, call: UpgradeCall): Promise<void> {
   socket.on('error', () => {});
   const tally = newTally();
   // Taken now, since the request is rewritten for the engine.
-  const begun = { id, at, method: req.method ?? '', path: pathOf(req.url) };
+  const { denial, visitor } = call.entry;
+  const begun = { id, at, method: req.method ?? '', path: pathOf(req.url), key: visitor.name };
+  const done = denial ?? visitor.begin();
   let end: End;
   try {
-    end = await live(gate, call, tally);
+    end = typeof done === 'function' ? await live(gate, call, tally) : refuse(call, done, 'rejected');
   } catch (error) {
     end = refuse(call, OUR_BUG, 'failed');
     gate.bug(error);
+  } finally {
+    if (typeof done === 'function') done();
   }
   report(gate, begun, tally, end);
 }
 
 async function live(gate: Gate, call: UpgradeCall, tally: Tally): Promise<End> {
   const { req, id, socket, head } = call;
-  const route = routeOf(gate, req);
+  const { mayUse } = call.entry.visitor;
+  const route = routeOf(gate, req, mayUse);
   if (route.kind === 'refused') return refuse(call, route.refusal, 'rejected');
   const name = route.named.in === 'path' ? route.named.name : (route.named.query ?? '');
-  const target = lookUp(gate, name);
+  const target = lookUp(gate, name, mayUse);
   if ('code' in target) return refuse(call, target, 'rejected');
   tally.model = target.model;
 
@@ -87,10 +96,15 @@ async function live(gate: Gate, call: UpgradeCall, tally: Tally): Promise<End> {
 
 type UpgradeRoute = Exclude<Route, { readonly kind: 'moved' }>;
 
-function routeOf(gate: Gate, { method = '', url = '', headers }: IncomingMessage): UpgradeRoute {
+function routeOf(
+  gate: Gate,
+  { method = '', url = '', headers }: IncomingMessage,
+  mayUse: MayUse | undefined,
+): UpgradeRoute {
   const head = { method, url, headers };
   const { assets } = gate;
-  const route = routeUpstream(head, { assets, isModel: (name) => gate.find(name) !== undefined }) ?? routeUpgrade(head);
+  const route =
+    routeUpstream(head, { assets, isModel: (name) => gate.find(name, mayUse) !== undefined }) ?? routeUpgrade(head);
   if (route.kind !== 'moved') return route;
   const message = `There is no WebSocket at ${url}. Add the path on the model's server.`;
   return { kind: 'refused', dialect: 'openai', refusal: { code: 'not_found', message } };

@@ -3,6 +3,7 @@ import { modelId } from '../../src/core/kinds.ts';
 import { systemClock } from '../../src/adapters/system-clock.ts';
 import type { Gate, Limits } from '../../src/proxy/gate.ts';
 import type { Rewrite } from '../../src/proxy/rewrite.ts';
+import { Door, type DoorTerms } from '../../src/access/door.ts';
 import { Listener, type ControlPlane } from '../../src/proxy/server.ts';
 import { ScriptedAdmission, ScriptedBackend } from './scripted-admission.ts';
 import { httpUpstream, type Upstream } from './upstream.ts';
@@ -20,6 +21,7 @@ export type RigOptions = {
   readonly corsOrigins?: readonly string[];
   readonly backendHeaders?: Record<string, string>;
   readonly control?: ControlPlane;
+  readonly door?: Partial<DoorTerms>;
   readonly port?: number;
   readonly onTestFinished: (clean: () => Promise<void>) => void;
 };
@@ -60,7 +62,8 @@ export async function openRig(options: RigOptions): Promise<Rig> {
     totalMs = Number.POSITIVE_INFINITY,
     servedName = 'alpha',
     backendHeaders,
-    control,
+    control = () => false,
+    corsOrigins = [],
     port = 0,
   } = options;
   const upstream = options.upstream ?? (await httpUpstream((_, res) => res.end('{}')));
@@ -76,15 +79,15 @@ export async function openRig(options: RigOptions): Promise<Rig> {
     'org/model': 'org/model',
   };
   const gate: Gate = {
-    find: (name) => {
+    find: (name, mayUse) => {
       const model = names[name];
-      return model === undefined
+      return model === undefined || mayUse?.(name, modelId(model)) === false
         ? undefined
         : { model: modelId(model), enabled: model !== 'off', responseMs, idleMs, totalMs, rewrite: options.rewrite };
     },
     unnamed: () => options.unnamed?.() ?? 'nobody',
     admission,
-    corsOrigins: options.corsOrigins ?? [],
+    corsOrigins,
     assets: [/\.(?:js|css)$/],
     retryAfterMs: () => 4_200,
     progress: (model) => `${model} wakes`,
@@ -93,7 +96,9 @@ export async function openRig(options: RigOptions): Promise<Rig> {
     limits: { ...LIMITS, ...limits },
     bug: (error) => bugs.push(error),
   };
-  const listener = await Listener.open({ host: '127.0.0.1', port, gate, control: control ?? (() => false) });
+  const { clock } = gate;
+  const door = new Door({ keys: [], hosts: [], corsOrigins, clock, ...options.door });
+  const listener = await Listener.open({ host: '127.0.0.1', port, gate, control, door });
   onTestFinished(async () => {
     await listener.close(0);
     await upstream.close();

@@ -21,19 +21,24 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   runtime: { values: ['core', 'ports', 'engines/driver'], types: [], packages: ['p-queue'] },
   adapters: { values: ['core', 'ports'], types: [], packages: ['npm', 'node'] },
+  access: {
+    values: ['core', 'ports', 'config/access', 'config/key-hash', 'config/wildcard'],
+    types: ['config'],
+    packages: ['p-queue', 'node'],
+  },
   proxy: {
-    values: ['core', 'ports', 'runtime/admission', 'runtime/view'],
+    values: ['core', 'ports', 'access', 'runtime/admission', 'runtime/view'],
     types: ['engines/driver', 'config'],
     packages: ['npm', 'node'],
   },
   api: {
-    values: ['core', 'ports'],
+    values: ['core', 'ports', 'access'],
     types: ['runtime', 'config'],
     packages: ['hono', '@hono/node-server', 'zod', 'node'],
   },
   observe: { values: ['core', 'ports'], types: [], packages: ['npm', 'node'] },
   quickstart: { values: ['core', 'ports'], types: ['config'], packages: ['node'] },
-  cli: { values: ['app', 'config', 'api/admin/contract'], types: ['core'], packages: ['npm', 'node'] },
+  cli: { values: ['app', 'config', 'access', 'api/admin/contract'], types: ['core'], packages: ['npm', 'node'] },
   app: {
     values: [
       'core',
@@ -43,6 +48,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'sleep',
       'runtime',
       'adapters',
+      'access',
       'proxy',
       'api',
       'observe',

@@ -7,17 +7,18 @@ const HOST = /^(?:[A-Za-z0-9_.-]+|(?=.*:.*:)[0-9A-Fa-f:.]+(?:%[\w.-]+)?)$/;
 const isLoopback = (host: string): boolean => /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/i.test(host);
 
 /** Listening where others can reach is said in so many words. */
-export const publicHost: Check = ({ config: { host, insecure_public } }) => {
+export const publicHost: Check = ({ config: { host, insecure_public, keys } }) => {
   if (!HOST.test(host)) {
     const fix = 'Write 127.0.0.1, 0.0.0.0, :: or a host name; the port has a key of its own.';
     return [{ path: ['host'], message: `is "${host}", which is not an address`, fix }];
   }
-  if (isLoopback(host) || insecure_public) return [];
+  if (isLoopback(host) || insecure_public || keys.some(({ infer }) => infer)) return [];
   return [
     {
       path: ['host'],
       message: `is "${host}", which others can reach, and catnap asks nobody for a key`,
-      fix: 'Set "insecure_public": true if the network around it is safe, or use 127.0.0.1.',
+      fix: 'Add `keys` (`catnap key` makes one), set "insecure_public": true if the network around it is safe, or use 127.0.0.1.',
+      also: ['keys'],
     },
   ];
 };

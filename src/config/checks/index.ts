@@ -1,6 +1,7 @@
 import { type Check } from './check.ts';
 import { commandsComplete, flagsAreOurs } from './commands.ts';
 import { publicHost, remoteIsNotUs } from './exposure.ts';
+import { keyFitsNothing, keyHasNoRight, keysClash } from './keys.ts';
 import { levelImpossible, levelNotYet, policyLevelUnused } from './levels.ts';
 import { aliasesClash, aliasesLead, defaultModelIsThere, someModel } from './names.ts';
 import { portsClash, replicasNeedPorts } from './ports.ts';
@@ -21,6 +22,8 @@ export const CHECKS: readonly Check[] = [
   commandsComplete,
   flagsAreOurs,
   publicHost,
+  keysClash,
+  keyHasNoRight,
   remoteIsNotUs,
 ];
 
@@ -32,4 +35,5 @@ export const CAUTIONS: readonly Check[] = [
   unusedKeys,
   stallNeverSeen,
   allDisabled,
+  keyFitsNothing,
 ];

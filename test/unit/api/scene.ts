@@ -98,7 +98,6 @@ export function deps(view: () => StageView, change: Partial<ControlDeps> = {}) {
     stage: { view },
     lastFailure: () => undefined,
     metrics: async () => ({ contentType: 'text/plain; version=0.0.4; charset=utf-8', body: 'catnap_accepting 1\n' }),
-    hosts: ['catnap.example.org'],
     startedAt: new Date('2026-11-20T12:00:00.900Z'),
     version: '1.2.3',
     bug: (error) => bugs.push(error),

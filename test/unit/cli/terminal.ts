@@ -3,7 +3,7 @@ import { run } from '../../../src/cli/run.ts';
 export type Ended = { readonly code: number; readonly out: string; readonly err: string };
 
 /** Runs a command line in this process and collects what it writes. */
-export async function type(argv: readonly string[]): Promise<Ended> {
+export async function type(argv: readonly string[], given = ''): Promise<Ended> {
   let out = '';
   let err = '';
   const code = await run(argv, {
@@ -13,6 +13,7 @@ export async function type(argv: readonly string[]): Promise<Ended> {
     err: (text) => {
       err += text;
     },
+    in: async () => given,
     colour: false,
     env: { HOME: '/home/somebody' },
   });

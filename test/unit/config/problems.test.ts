@@ -285,7 +285,7 @@ describe('who can reach catnap', () => {
     '%s is said in so many words',
     (host, { expect }) => {
       expect(problemsOf(one(alpha, { host }))).toEqual([
-        `host is "${host}", which others can reach, and catnap asks nobody for a key. Set "insecure_public": true if the network around it is safe, or use 127.0.0.1.`,
+        `host is "${host}", which others can reach, and catnap asks nobody for a key. Add \`keys\` (\`catnap key\` makes one), set "insecure_public": true if the network around it is safe, or use 127.0.0.1.`,
       ]);
       expect(problemsOf(one(alpha, { host, insecure_public: true }))).toEqual([]);
     },
@@ -350,7 +350,7 @@ describe('all problems at once', () => {
       'models.c.port must be a number, not "x"',
       'polcy is not a key here. Did you mean "policy"?',
       'models.b.port is 8001, and so is models.a.port. Give one of them another port.',
-      'host is "0.0.0.0", which others can reach, and catnap asks nobody for a key. Set "insecure_public": true if the network around it is safe, or use 127.0.0.1.',
+      'host is "0.0.0.0", which others can reach, and catnap asks nobody for a key. Add `keys` (`catnap key` makes one), set "insecure_public": true if the network around it is safe, or use 127.0.0.1.',
     ]);
   });
 

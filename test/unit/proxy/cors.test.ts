@@ -27,7 +27,9 @@ test('no page may read what models answer unless the config says so, whatever th
 }) => {
   const rig = await openRig({ upstream: await lax(), onTestFinished });
   const reply = await ask(rig.port, CHAT, { body: chat('alpha'), headers: { origin: PAGE } });
-  expect([reply.status, corsOf(reply.headers)]).toEqual([200, []]);
+  expect([reply.status, corsOf(reply.headers)]).toEqual([403, []]);
+  const own = await ask(rig.port, CHAT, { body: chat('alpha') });
+  expect([own.status, corsOf(own.headers)]).toEqual([200, []]);
   const preflight = await ask(rig.port, CHAT, { method: 'OPTIONS', headers: PREFLIGHT });
   expect([preflight.status, corsOf(preflight.headers)]).toEqual([403, []]);
   expect(rig.admission.asked).toEqual(['alpha']);

@@ -1,0 +1,28 @@
+import type { KeyConfig } from '../config/schema.ts';
+import { fitsPattern } from '../config/wildcard.ts';
+import type { ModelId } from '../core/kinds.ts';
+import type { Clock } from '../ports/clock.ts';
+import { Allowance } from './allowance.ts';
+
+/** Whether somebody may ask for a model under the name he wrote. */
+export type MayUse = (name: string, model: ModelId) => boolean;
+
+/** One key of the config: whose it is, and what it opens. Its secret is the keyring's alone. */
+export class Key {
+  readonly name: string;
+  readonly infers: boolean;
+  readonly steers: boolean;
+  readonly allowance: Allowance;
+  /** Undefined: every model. */
+  readonly mayUse: MayUse | undefined;
+
+  constructor(config: KeyConfig, clock: Clock) {
+    const { name, infer, admin, models, max_in_flight, requests_per_second, burst } = config;
+    this.name = name;
+    this.infers = infer;
+    this.steers = admin;
+    this.allowance = new Allowance({ name, maxInFlight: max_in_flight, perSecond: requests_per_second, burst }, clock);
+    const fits = (text: string): boolean => models.some((pattern) => fitsPattern(pattern, text));
+    this.mayUse = models.includes('*') ? undefined : (written, model) => fits(model) || fits(written);
+  }
+}
