@@ -1,7 +1,9 @@
+import { join } from 'node:path';
 import { Door } from '../access/door.ts';
 import { engineHttp } from '../adapters/engine-http.ts';
 import { openProcesses, type SystemProcesses } from '../adapters/processes.ts';
 import { systemPrograms } from '../adapters/programs.ts';
+import { scratchFiles } from '../adapters/scratch-files.ts';
 import { stubServers } from '../adapters/stub-server.ts';
 import { controlPlane, metricsPlane } from '../api/plane.ts';
 import { nearest } from '../config/nearest.ts';
@@ -10,6 +12,7 @@ import { after, InvariantBroken } from '../core/kinds.ts';
 import { DriverRegistry } from '../engines/registry.ts';
 import type { Log } from '../observe/log.ts';
 import type { Clock } from '../ports/clock.ts';
+import { BodyStore } from '../proxy/body-store.ts';
 import type { Gate } from '../proxy/gate.ts';
 import { Listener } from '../proxy/server.ts';
 import { progressOf } from '../runtime/progress.ts';
@@ -139,6 +142,7 @@ export class App {
       find: names.find,
       unnamed: names.unnamed,
       admission: this.#supervisor,
+      bodies: bodyStore(config),
       corsOrigins: config.cors_origins,
       assets: config.upstream_asset_paths.map((source) => new RegExp(source)),
       retryAfterMs: (model) => this.#supervisor.retryAfterMs(model),
@@ -179,6 +183,15 @@ export class App {
 
 function urlOf(host: string, port: number): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+/** Once the state folder is ours: nobody else's bodies lie in it. */
+function bodyStore(config: Config): BodyStore {
+  return new BodyStore(scratchFiles(join(config.state_dir, 'bodies')), {
+    eachBytes: config.body_memory_bytes,
+    memoryBytes: config.body_memory_total_bytes,
+    diskBytes: config.body_disk_bytes,
+  });
 }
 
 function limitsOf(config: Config): Gate['limits'] {

@@ -54,6 +54,18 @@ export const requestLimits = {
     count(1, 16_384 * MIB).default(256 * MIB),
     'How large the body of a request may be, as it was sent and unpacked. Larger ones are answered 413.',
   ),
+  body_memory_bytes: key(
+    count(0, 16_384 * MIB).default(16 * MIB),
+    'How much of memory the body of one request may hold while it waits. A larger one goes to a file that has no name, and sooner when memory is short: a body may hold an eighth of what is free.',
+  ),
+  body_memory_total_bytes: key(
+    count(0, 1_048_576 * MIB).default(256 * MIB),
+    'How much of memory all of them may hold.',
+  ),
+  body_disk_bytes: key(
+    count(0, 1_048_576 * MIB).default(8_192 * MIB),
+    'How much disk all of them may hold, in `bodies` of `state_dir`. Where memory and this are used up, requests are answered 503 (`body_not_kept`). 0: nothing is written.',
+  ),
   body_timeout_secs: key(seconds(0.1).default(300), 'How long a whole request may take to arrive.'),
   slow_reader_secs: key(
     seconds(1).default(300),
@@ -70,9 +82,13 @@ export const requestLimits = {
 
 /** What catnap keeps, on disk and in memory. */
 export const keeping = {
-  state_dir: key(path().optional(), 'The folder for engine logs and the list of what catnap has started.', {
-    default_text: '`$XDG_STATE_HOME/catnap`, else `~/.local/state/catnap`',
-  }),
+  state_dir: key(
+    path().optional(),
+    'The folder for engine logs, the list of what catnap has started, and bodies that wait.',
+    {
+      default_text: '`$XDG_STATE_HOME/catnap`, else `~/.local/state/catnap`',
+    },
+  ),
   log_max_mib: key(
     z.number().min(0.01).max(1_048_576).default(16),
     "How large one engine's log file may grow before it is rotated.",

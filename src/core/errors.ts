@@ -55,6 +55,14 @@ export const ERRORS = {
     retry: true,
     meaning: 'The request body did not arrive in time.',
   },
+  body_not_kept: {
+    status: 503,
+    type: 'server_error',
+    fault: 'load',
+    retry: true,
+    meaning:
+      'The request body could not be kept until its turn: `body_memory_total_bytes` and `body_disk_bytes` are used up, or the disk failed.',
+  },
   not_found: {
     status: 404,
     type: 'invalid_request_error',

@@ -1,19 +1,18 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Entry } from '../access/door.ts';
-import type { MayUse } from '../access/key.ts';
-import type { Backend } from '../engines/driver.ts';
-import type { Question } from './attempt.ts';
-import { edited, readBody, type Body } from './body.ts';
+import { invariant } from '../core/kinds.ts';
 import { codingsOf } from './decode.ts';
 import type { Refusal } from './envelope.ts';
 import { FormScanner } from './form-scan.ts';
 import type { Arrival, Gate, Target } from './gate.ts';
-import { headersForEngine } from './headers.ts';
+import { Intake } from './intake.ts';
+import { lookUp, modelMeant } from './meant.ts';
 import { ModelScanner } from './model-scan.ts';
 import type { NameScanner, Range } from './name-scanner.ts';
-import { Rewriter, type Edit } from './rewrite.ts';
+import { Withheld, type Body } from './outflow.ts';
+import { Rewriter, type Rewrite } from './rewrite.ts';
 import type { Named, Route } from './route.ts';
-import { renameInTarget } from './target.ts';
+import type { Edit } from './splicer.ts';
 
 export type Call = {
   readonly req: IncomingMessage;
@@ -33,8 +32,6 @@ export type Asked = {
   readonly path: string;
   readonly nameInQuery: string | undefined;
   readonly body: Body;
-  /** How many bytes of it came, encoded as they were. */
-  readonly bytes: number;
   readonly nameInBody: NameInBody | undefined;
   /** Whether the client asks for a stream of events. */
   readonly streams: boolean;
@@ -49,45 +46,119 @@ type NameInBody = {
   readonly write: (name: string) => string;
 };
 
-export type NotAsked =
-  | { readonly kind: 'left'; readonly bytes: number }
-  | { readonly kind: 'refused'; readonly refusal: Refusal; readonly bytes: number };
+export type NotAsked = { readonly kind: 'left' } | { readonly kind: 'refused'; readonly refusal: Refusal };
 
-/** Reads a request to its end and finds its model. */
-export async function ask(gate: Gate, call: Call, route: Extract<Route, { kind: 'infer' }>): Promise<Asked | NotAsked> {
-  const { req, res, arrival, expectsContinue } = call;
-  const { mayUse } = call.entry.visitor;
-  const codings = codingsOf(req.headers['content-encoding']);
-  if ('code' in codings) return { kind: 'refused', refusal: codings, bytes: 0 };
-  const scanner = scannerFor(route.named, req.headers['content-type']);
-  const read = await readBody(req, res, {
-    maxBytes: gate.limits.maxBodyBytes,
-    codings,
-    limitMs: gate.limits.bodyMs,
-    clock: gate.clock,
-    signal: arrival.signal,
-    expectsContinue,
-    look: (chunk) => {
-      scanner?.feed(chunk);
-      return scanner?.problem;
-    },
-  });
-  if (read.kind !== 'read') return read;
-  const { body, bytes } = read;
-  const scan = scanner?.end() ?? { kind: 'missing' };
-  if (scan.kind === 'unreadable') return { kind: 'refused', refusal: scan.problem, bytes };
-  const nameInBody =
-    scan.kind === 'found' ? { name: scan.name, at: scan.at, write: WRITERS[route.named.in] } : undefined;
-  const nameInQuery = route.named.in === 'path' ? undefined : route.named.query;
-  const streams = scanner?.stream ?? acceptsEvents(req);
-  const target =
-    route.named.in === 'path'
-      ? lookUp(gate, route.named.name, mayUse)
-      : oneTarget(gate, nameInBody?.name, nameInQuery, mayUse);
-  if ('code' in target) return { kind: 'refused', refusal: target, bytes };
-  const edits = route.named.in === 'body' ? editsFor(target, body) : [];
-  if ('code' in edits) return { kind: 'refused', refusal: edits, bytes };
-  return { kind: 'asked', target, path: route.target, nameInQuery, body, bytes, nameInBody, edits, streams };
+type InferRoute = Extract<Route, { readonly kind: 'infer' }>;
+
+/** Reads one request and finds its model. It must be ended with `done`. */
+export class Asking {
+  readonly #gate: Gate;
+  readonly #call: Call;
+  readonly #route: InferRoute;
+  readonly #scanner: NameScanner | undefined;
+  readonly #nameInQuery: string | undefined;
+  #intake: Intake | undefined;
+  #target: Target | undefined;
+  /** How many pieces have been looked at, and in which of them the model was found. */
+  #looks = 0;
+  #foundIn = 0;
+
+  constructor(gate: Gate, call: Call, route: InferRoute) {
+    this.#gate = gate;
+    this.#call = call;
+    this.#route = route;
+    this.#scanner = scannerFor(route.named, call.req.headers['content-type']);
+    this.#nameInQuery = route.named.in === 'path' ? undefined : route.named.query;
+  }
+
+  /** How many bytes of the body have come, encoded as they were. */
+  get bytes(): number {
+    return this.#intake?.bytes ?? 0;
+  }
+
+  /** What is wrong is told as soon as it is known, also in the middle of an upload. */
+  async read(): Promise<Asked | NotAsked> {
+    const { req, res, arrival, expectsContinue } = this.#call;
+    const { limits, bodies, clock } = this.#gate;
+    const codings = codingsOf(req.headers['content-encoding']);
+    if ('code' in codings) return { kind: 'refused', refusal: codings };
+    // Where nothing in the body can name the model, it is not waited for.
+    const unknown = this.#scanner === undefined ? this.#find(undefined) : undefined;
+    if (unknown !== undefined) return { kind: 'refused', refusal: unknown };
+    this.#intake = new Intake(req, res, {
+      store: bodies,
+      maxBytes: limits.maxBodyBytes,
+      codings,
+      limitMs: limits.bodyMs,
+      clock,
+      signal: arrival.signal,
+      expectsContinue,
+      look: (chunk) => this.#look(chunk),
+      judge: () => this.#judge(),
+    });
+    const read = await this.#intake.read();
+    switch (read.kind) {
+      case 'whole':
+        return this.#whole(this.#intake.body);
+      case 'refused':
+        return { kind: 'refused', refusal: this.#withRetry(read.refusal) };
+      case 'left':
+        return read;
+    }
+  }
+
+  /** The body is given up, unless it is being sent: then once it was. */
+  done(): void {
+    this.#intake?.done();
+  }
+
+  #look(chunk: Buffer): Refusal | undefined {
+    this.#looks++;
+    const scanner = this.#scanner;
+    if (scanner === undefined) return undefined;
+    scanner.feed(chunk);
+    if (scanner.problem !== undefined || scanner.name === undefined) return scanner.problem;
+    return this.#target === undefined ? this.#find(scanner.name) : undefined;
+  }
+
+  #judge(): Refusal | undefined {
+    const scan = this.#scanner?.end();
+    if (scan?.kind === 'unreadable') return scan.problem;
+    // Which model a name stands for may depend on who is awake, so it is asked again after a long upload.
+    if (this.#target !== undefined && this.#foundIn === this.#looks) return undefined;
+    return this.#find(this.#scanner?.name);
+  }
+
+  #find(inBody: string | undefined): Refusal | undefined {
+    const { named } = this.#route;
+    const { mayUse } = this.#call.entry.visitor;
+    const found =
+      named.in === 'path'
+        ? lookUp(this.#gate, named.name, mayUse)
+        : modelMeant(this.#gate, { inBody, inQuery: this.#nameInQuery }, mayUse);
+    if ('code' in found) return found;
+    this.#target = found;
+    this.#foundIn = this.#looks;
+    return undefined;
+  }
+
+  /** Room comes when others are served, which the model that is waited for can say more about. */
+  #withRetry(refusal: Refusal): Refusal {
+    if (refusal.code !== 'body_not_kept' || this.#target === undefined) return refusal;
+    return { ...refusal, retryAfterMs: this.#gate.retryAfterMs(this.#target.model) };
+  }
+
+  async #whole(body: Body): Promise<Asked | NotAsked> {
+    const { named, target: path } = this.#route;
+    const target = this.#target;
+    invariant(target !== undefined, 'a body passed without a model');
+    const scan = this.#scanner?.end();
+    const nameInBody = scan?.kind === 'found' ? { name: scan.name, at: scan.at, write: WRITERS[named.in] } : undefined;
+    const edits = named.in === 'body' && target.rewrite !== undefined ? await editsFor(target.rewrite, body) : [];
+    if ('code' in edits) return { kind: 'refused', refusal: edits };
+    const streams = this.#scanner?.stream ?? acceptsEvents(this.#call.req);
+    return { kind: 'asked', target, path, nameInQuery: this.#nameInQuery, body, nameInBody, edits, streams };
+  }
 }
 
 const acceptsEvents = ({ headers }: IncomingMessage): boolean =>
@@ -100,80 +171,20 @@ function scannerFor({ in: place }: Named, contentType: string | undefined): Name
   return place === 'form' ? new FormScanner(contentType ?? '') : new ModelScanner();
 }
 
-/** The one model that is meant, or why there is none. */
-function oneTarget(
-  gate: Gate,
-  inBody: string | undefined,
-  inQuery: string | undefined,
-  mayUse: MayUse | undefined,
-): Target | Refusal {
-  const name = inBody ?? inQuery;
-  if (name === undefined) return standIn(gate, mayUse);
-  const target = lookUp(gate, name, mayUse);
-  if ('code' in target || inBody === undefined || inQuery === undefined) return target;
-  const other = lookUp(gate, inQuery, mayUse);
-  if ('code' in other || other.model === target.model) return 'code' in other ? other : target;
-  const message = `The body names ${inBody} and the query ${inQuery}. Name one model.`;
-  return { code: 'duplicate_model', message, param: 'model' };
-}
-
-function editsFor({ rewrite }: Target, { chunks, bytes }: Body): readonly Edit[] | Refusal {
-  if (rewrite === undefined || bytes === 0) return [];
+async function editsFor(rewrite: Rewrite, body: Body): Promise<readonly Edit[] | Refusal> {
+  if (body.bytes === 0) return [];
   const rewriter = new Rewriter(rewrite);
-  for (const chunk of chunks) rewriter.feed(chunk);
+  const reading = body.open();
+  try {
+    for (let next = await reading.next(); next !== undefined; next = await reading.next())
+      for (const chunk of next) rewriter.feed(chunk);
+  } catch (error) {
+    if (error instanceof Withheld) return error.refusal;
+    throw error;
+  } finally {
+    reading.close();
+  }
   const edits = rewriter.end();
   if (edits !== 'too-many') return edits;
   return { code: 'invalid_request', message: 'The body has the same parameters over and over. Send each once.' };
-}
-
-/** The model a name stands for, or why requests do not reach it. */
-export function lookUp(gate: Gate, name: string, mayUse: MayUse | undefined): Target | Refusal {
-  const target = gate.find(name, mayUse);
-  if (target === undefined) {
-    const message = `There is no model ${JSON.stringify(name.slice(0, 200))}. GET /v1/models lists the models.`;
-    return { code: 'model_not_found', message, param: 'model' };
-  }
-  return usable(target);
-}
-
-/** The model for a request that names none. */
-function standIn(gate: Gate, mayUse: MayUse | undefined): Target | Refusal {
-  const target = gate.unnamed(mayUse);
-  if (typeof target !== 'string') return usable(target);
-  const why = target === 'nobody' ? '' : ', and none is awake';
-  const message =
-    `The request names no model${why}. Put \`model\` in its JSON body, its form or its query. ` +
-    'GET /v1/models lists the models.';
-  return { code: 'model_missing', message, param: 'model' };
-}
-
-function usable(target: Target): Target | Refusal {
-  if (target.enabled) return target;
-  return { code: 'model_disabled', message: `${target.model} is disabled in the config.`, param: 'model' };
-}
-
-/** What the engine is asked: the client's request in the engine's own words, every other byte as it was. */
-export function questionFor(call: Call, asked: Asked, backend: Backend): Question {
-  const { req, arrival } = call;
-  const { servedName } = backend;
-  const { nameInQuery, nameInBody } = asked;
-  const method = req.method ?? 'GET';
-  let { path, edits } = asked;
-  if (servedName !== undefined) {
-    if (nameInQuery !== undefined && nameInQuery !== servedName) path = renameInTarget(path, servedName);
-    if (nameInBody !== undefined && nameInBody.name !== servedName) {
-      const text = nameInBody.write(servedName);
-      edits = [...edits, ...nameInBody.at.map((at) => ({ ...at, text }))].toSorted((a, b) => a.from - b.from);
-    }
-  }
-  const body = edits.length === 0 ? asked.body : edited(asked.body, edits);
-  const hasBody = body.bytes > 0 || method === 'POST' || method === 'PUT' || method === 'PATCH';
-  const contentLength = hasBody ? body.bytes : undefined;
-  const headers = headersForEngine(req, { id: arrival.id, own: backend.headers, contentLength });
-  return { method, path: basePath(backend) + path, headers, body };
-}
-
-function basePath({ origin }: Backend): string {
-  const { pathname } = new URL(origin);
-  return pathname.endsWith('/') ? pathname.slice(0, -1) : pathname;
 }

@@ -1,10 +1,10 @@
 import { invariant } from '../core/kinds.ts';
 import type { AnswerHead } from './answer-head.ts';
 import type { Piece } from './answer-reader.ts';
-import type { Body } from './body.ts';
 import type { Asker, Connection } from './connection.ts';
 import type { Halting } from './halting.ts';
 import type { FlatHeaders } from './headers.ts';
+import type { Body } from './outflow.ts';
 import type { Pool } from './pools.ts';
 
 export type Question = {
@@ -53,7 +53,7 @@ export function attempt(
     resolve(end);
   });
   halting.onHalt = () => exchange.finish({ kind: 'halted' });
-  connection.ask(method, head, body.chunks, body.bytes, exchange);
+  connection.ask(method, head, body.chunks ?? body.open(), body.bytes, exchange);
   return promise;
 }
 

@@ -2,6 +2,7 @@ import { connect as connectPlain, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { AnswerHead } from './answer-head.ts';
 import { AnswerReader, type AnswerSink, type Piece } from './answer-reader.ts';
+import type { Outflow } from './outflow.ts';
 import { atTurnEnd } from './turn.ts';
 
 /** Where a backend listens. */
@@ -25,6 +26,7 @@ export interface Asker {
 
 /** Smaller bodies leave in one piece with the head. */
 const ONE_PIECE = 16_384;
+const NOTHING = Buffer.alloc(0);
 const NO_KEEP: AnswerHead['keep'] = undefined;
 
 /** One connection to an engine. It carries one request at a time and never connects again: once its socket is gone, so is it. */
@@ -38,6 +40,8 @@ export class Connection implements AnswerSink {
   #asked = 0;
   /** Whether a byte of the present answer has come. */
   #spoke = false;
+  /** Whether a part of the present question has not been given to the socket. */
+  #owes = false;
 
   constructor(address: Address, connectMs: number, gone: () => void) {
     this.#gone = gone;
@@ -67,12 +71,18 @@ export class Connection implements AnswerSink {
     return this.#asked > 1;
   }
 
-  /** Sends a request whose head ends with its empty line. */
-  ask(method: string, head: string, body: readonly Buffer[], bytes: number, asker: Asker): void {
+  /** Sends a request whose head ends with its empty line, and its body at once or as it comes. */
+  ask(method: string, head: string, body: readonly Buffer[] | Outflow, bytes: number, asker: Asker): void {
     this.#asked++;
     this.#asker = asker;
     this.#reader = new AnswerReader(method, this);
     this.#spoke = false;
+    if ('next' in body) {
+      this.#owes = true;
+      void this.#flow(head, body, asker);
+      return;
+    }
+    this.#owes = false;
     atTurnEnd(() => {
       if (this.#asker === asker) this.#write(head, body, bytes);
     });
@@ -130,6 +140,36 @@ export class Connection implements AnswerSink {
     }
   }
 
+  /** The body waits for the head to leave, so it is not touched before there is a connection; each piece waits for the one before. */
+  async #flow(head: string, body: Outflow, asker: Asker): Promise<void> {
+    try {
+      await this.#sent([Buffer.from(head, 'latin1')]);
+      while (this.#asker === asker) {
+        const pieces = await body.next();
+        if (pieces === undefined) {
+          this.#owes = false;
+          return;
+        }
+        if (this.#asker === asker) await this.#sent(pieces);
+      }
+    } catch (error) {
+      if (this.#asker === asker) this.fail(error instanceof Error ? error : new Error(String(error)));
+    } finally {
+      body.close();
+    }
+  }
+
+  /** Settles when all of it has left, or never will: then the socket tells why. */
+  #sent(pieces: readonly Buffer[]): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const socket = this.#socket;
+    socket.cork();
+    for (const piece of pieces.slice(0, -1)) socket.write(piece);
+    socket.write(pieces.at(-1) ?? NOTHING, () => resolve());
+    socket.uncork();
+    return promise;
+  }
+
   #open(): void {
     this.#connected = true;
     this.#socket.setTimeout(0);
@@ -146,7 +186,8 @@ export class Connection implements AnswerSink {
     } catch (error) {
       return this.fail(error instanceof Error ? error : new Error(String(error)));
     }
-    if (reader.ended) this.#end(to === data.length && this.#socket.writableLength === 0 ? reader.head?.keep : NO_KEEP);
+    const clean = to === data.length && this.#socket.writableLength === 0 && !this.#owes;
+    if (reader.ended) this.#end(clean ? reader.head?.keep : NO_KEEP);
   }
 
   #closed(): void {

@@ -8,6 +8,7 @@ import { attempt, type Listener, type Lost, type Question } from './attempt.ts';
 import type { Refusal } from './envelope.ts';
 import { Halting, type Why } from './halting.ts';
 import { headersForClient, type FlatHeaders } from './headers.ts';
+import { Withheld } from './outflow.ts';
 import type { Pool } from './pools.ts';
 
 export type Forwarding = {
@@ -23,6 +24,8 @@ export type Forwarding = {
   readonly idleMs: number;
   readonly totalMs: number;
   readonly retryAfterMs: number;
+  /** Called when the answer has begun: the question will not be sent again. */
+  readonly begun: () => void;
   /** Aborted when the client has left. */
   readonly signal: AbortSignal;
 };
@@ -55,7 +58,8 @@ export async function forward(job: Forwarding): Promise<Ending> {
   const halting = new Halting(job, started);
   const relay = new Relay(job, started, halting);
   try {
-    let want: 'any' | 'fresh' = 'any';
+    // What cannot be sent again must not meet a kept connection that turns out to be dead.
+    let want: 'any' | 'fresh' = question.body.once ? 'fresh' : 'any';
     for (let tries = 1; ; tries++) {
       const end = await attempt(pool, want, question, relay, halting);
       if (end.kind === 'complete') {
@@ -83,6 +87,7 @@ async function judge(
 ): Promise<Why | undefined> {
   const { gone } = job.lease.backend;
   if (lost.error instanceof InvariantBroken) throw lost.error;
+  if (lost.error instanceof Withheld) return lost.error.refusal;
   if (relay.head !== undefined || gone.aborted) return died(job);
   if (lost.after === 'silent' && lost.reused) return undefined;
   await firesWithin(gone, NEWS_MS, job.clock, halting.signal);
@@ -157,6 +162,7 @@ class Relay implements Listener {
     const timing = { queueMs: lease.queuedMs - lease.swapMs, swapMs: lease.swapMs, engineMs: firstByteMs };
     answer.begin(status, reason, headersForClient(headers, id, timing));
     this.#head = { status, firstByteMs };
+    this.#job.begun();
   }
 
   data(piece: Piece, resume: () => void): boolean {

@@ -3,6 +3,7 @@ import type { Millis, ModelId } from '../core/kinds.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Reporter } from '../ports/reporter.ts';
 import type { Admission } from '../runtime/admission.ts';
+import type { BodyStore } from './body-store.ts';
 import type { Rewrite } from './rewrite.ts';
 
 /** What a name a client wrote stands for. */
@@ -44,6 +45,8 @@ export type Gate = {
   /** Who answers a request that names no model: nobody, nobody at present, or this model. */
   readonly unnamed: (mayUse?: MayUse) => Target | 'nobody' | 'nobody-awake';
   readonly admission: Admission;
+  /** Where bodies wait. */
+  readonly bodies: BodyStore;
   /** The origins of web pages that may ask models, or `*`. */
   readonly corsOrigins: readonly string[];
   /** Paths of the engines' own pages below `/upstream`, which wake no model. */

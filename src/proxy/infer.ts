@@ -3,12 +3,13 @@ import type { Outcome } from '../core/outcome.ts';
 import type { Lease } from '../runtime/admission.ts';
 import { admit } from './admit.ts';
 import { Answer } from './answer.ts';
-import { ask, questionFor, type Asked, type Call } from './ask.ts';
+import { Asking, type Asked, type Call } from './ask.ts';
 import { OUR_BUG, renderRefusal, type Refusal } from './envelope.ts';
 import { forward, type Ending } from './forward.ts';
 import type { Gate } from './gate.ts';
 import { serverTiming } from './headers.ts';
 import type { Pools } from './pools.ts';
+import { questionFor } from './question.ts';
 import { CLIENT_LEFT, newTally, pathOf, report, type End } from './record.ts';
 import { refuse } from './refuse.ts';
 import { routeUpstream } from './route-upstream.ts';
@@ -34,6 +35,7 @@ class Inference {
   readonly #route: Route;
   readonly #tally = newTally();
   readonly #answer: Answer;
+  #asking: Asking | undefined;
 
   constructor(gate: Gate, pools: Pools, call: Call) {
     const { method = '', url = '', headers } = call.req;
@@ -61,6 +63,8 @@ class Inference {
       end = this.#tell(OUR_BUG, 'failed');
       this.#gate.bug(error);
     }
+    this.#tally.bytesIn = this.#asking?.bytes ?? 0;
+    this.#asking?.done();
     const { id, at } = arrival;
     const key = entry.visitor.name;
     report(this.#gate, { id, at, method: req.method ?? '', path: pathOf(req.url), key }, this.#tally, end);
@@ -83,8 +87,8 @@ class Inference {
     if (this.#route.kind === 'refused') return this.#tell(this.#route.refusal, 'rejected');
     if (this.#route.kind === 'moved') return this.#move(this.#route.to);
 
-    const asked = await ask(this.#gate, this.#call, this.#route);
-    this.#tally.bytesIn = asked.bytes;
+    this.#asking = new Asking(this.#gate, this.#call, this.#route);
+    const asked = await this.#asking.read();
     if (asked.kind === 'left') return { outcome: 'abandoned', status: CLIENT_LEFT };
     if (asked.kind === 'refused') return this.#tell(asked.refusal, 'rejected');
 
@@ -159,6 +163,7 @@ class Inference {
       idleMs: asked.target.idleMs,
       totalMs: asked.target.totalMs,
       retryAfterMs: retryAfterMs(lease.model),
+      begun: () => this.#asking?.done(),
       signal,
     });
     this.#tally.bytesOut = answer.bytes;

@@ -1,11 +1,10 @@
+import type { Edit } from './splicer.ts';
+
 /** What is done to one parameter of a request. `json`: the value as it is written. */
 export type Touch = { readonly kind: 'set' | 'default'; readonly json: string } | { readonly kind: 'strip' };
 
 /** What is done to the top level of a JSON body, parameter by parameter. Never to `model`, which has a way of its own. */
 export type Rewrite = ReadonlyMap<string, Touch>;
-
-/** A part of a body, and what stands there afterwards. */
-export type Edit = { readonly from: number; readonly to: number; readonly text: string };
 
 /** A body with more mentions of touched parameters was not written by a client. */
 const MOST_EDITS = 1_000;

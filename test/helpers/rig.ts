@@ -1,10 +1,13 @@
 import type { Fact, RequestRecord } from '../../src/core/facts.ts';
 import { modelId } from '../../src/core/kinds.ts';
 import { systemClock } from '../../src/adapters/system-clock.ts';
+import type { ScratchFiles } from '../../src/ports/scratch-files.ts';
+import { BodyStore, type StoreLimits } from '../../src/proxy/body-store.ts';
 import type { Gate, Limits } from '../../src/proxy/gate.ts';
 import type { Rewrite } from '../../src/proxy/rewrite.ts';
 import { Door, type DoorTerms } from '../../src/access/door.ts';
 import { Listener, type ControlPlane } from '../../src/proxy/server.ts';
+import { FakeFiles } from './fake-files.ts';
 import { ScriptedAdmission, ScriptedBackend } from './scripted-admission.ts';
 import { httpUpstream, type Upstream } from './upstream.ts';
 import { waitFor } from './wait-for.ts';
@@ -12,6 +15,9 @@ import { waitFor } from './wait-for.ts';
 export type RigOptions = {
   readonly upstream?: Upstream;
   readonly limits?: Partial<Limits>;
+  /** The bounds of the bodies that wait, and where they wait besides memory. */
+  readonly store?: Partial<StoreLimits>;
+  readonly files?: ScratchFiles;
   readonly responseMs?: number;
   readonly idleMs?: number;
   readonly totalMs?: number;
@@ -33,6 +39,7 @@ export type Rig = {
   readonly upstream: Upstream;
   readonly backend: ScriptedBackend;
   readonly admission: ScriptedAdmission;
+  readonly bodies: BodyStore;
   readonly facts: Fact[];
   readonly bugs: unknown[];
   readonly records: () => RequestRecord[];
@@ -40,11 +47,13 @@ export type Rig = {
   readonly record: () => Promise<RequestRecord>;
 };
 
+const MIB = 1_048_576;
+
 const LIMITS: Limits = {
   maxConnections: 1_000,
   maxHeaderBytes: 16_384,
   headerMs: 10_000,
-  maxBodyBytes: 64 * 1_048_576,
+  maxBodyBytes: 64 * MIB,
   bodyMs: 10_000,
   keepAliveMs: 10_000,
   slowReaderMs: 10_000,
@@ -69,6 +78,13 @@ export async function openRig(options: RigOptions): Promise<Rig> {
   const upstream = options.upstream ?? (await httpUpstream((_, res) => res.end('{}')));
   const backend = new ScriptedBackend(upstream.origin, { servedName, headers: backendHeaders ?? {} });
   const admission = new ScriptedAdmission(backend);
+  const files = options.files ?? new FakeFiles();
+  const bodies = new BodyStore(files, {
+    eachBytes: 16 * MIB,
+    memoryBytes: 256 * MIB,
+    diskBytes: 256 * MIB,
+    ...options.store,
+  });
   const facts: Fact[] = [];
   const bugs: unknown[] = [];
   const names: Record<string, string> = {
@@ -87,6 +103,7 @@ export async function openRig(options: RigOptions): Promise<Rig> {
     },
     unnamed: () => options.unnamed?.() ?? 'nobody',
     admission,
+    bodies,
     corsOrigins,
     assets: [/\.(?:js|css)$/],
     retryAfterMs: () => 4_200,
@@ -102,6 +119,7 @@ export async function openRig(options: RigOptions): Promise<Rig> {
   onTestFinished(async () => {
     await listener.close(0);
     await upstream.close();
+    await waitFor('every body to be given up', () => bodies.memoryBytes + bodies.diskBytes === 0);
     if (bugs.length > 0) throw new Error('a bug was reported', { cause: bugs[0] });
   });
   const records = (): RequestRecord[] => facts.flatMap((fact) => (fact.kind === 'request-ended' ? [fact.request] : []));
@@ -111,6 +129,7 @@ export async function openRig(options: RigOptions): Promise<Rig> {
     upstream,
     backend,
     admission,
+    bodies,
     facts,
     bugs,
     records,

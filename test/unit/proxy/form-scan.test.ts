@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, test } from 'vitest';
-import { edited } from '../../../src/proxy/body.ts';
+import { bodyOf } from '../../helpers/body-of.ts';
+import { EditedBody } from '../../../src/proxy/edited.ts';
 import { FormScanner } from '../../../src/proxy/form-scan.ts';
 import type { Scan } from '../../../src/proxy/name-scanner.ts';
 import { ask } from '../../helpers/client.ts';
@@ -177,11 +178,13 @@ test('agrees with the platform on every form, wherever it is cut', async ({ expe
 
       if (found.kind !== 'found') return;
       const edits = found.at.map((place) => ({ ...place, text: 'new' }));
-      const renamed = edited({ chunks: split(body, at), bytes: body.length }, edits);
-      const again = await new Response(Buffer.concat(renamed.chunks), { headers: { 'content-type': type } }).formData();
+      const renamed = new EditedBody(bodyOf(split(body, at)), edits);
+      const again = await new Response(Buffer.concat(renamed.chunks ?? []), {
+        headers: { 'content-type': type },
+      }).formData();
       expect(new Set(again.getAll('model'))).toEqual(new Set(['new']));
       expect([...again.keys()]).toEqual([...read.keys()]);
-      expect(renamed.bytes).toBe(Buffer.concat(renamed.chunks).length);
+      expect(renamed.bytes).toBe(Buffer.concat(renamed.chunks ?? []).length);
     }),
     { numRuns: 500 },
   );

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, test } from 'vitest';
-import { edited } from '../../../src/proxy/body.ts';
+import { bodyOf } from '../../helpers/body-of.ts';
+import { EditedBody } from '../../../src/proxy/edited.ts';
 import { ModelScanner } from '../../../src/proxy/model-scan.ts';
 import type { Scan } from '../../../src/proxy/name-scanner.ts';
 
@@ -168,7 +169,7 @@ test('a new name takes the place of the old one, and no other byte changes', ({ 
       if (found.kind !== 'found') return;
       const body = Buffer.from(text);
       const edits = found.at.map((place) => ({ ...place, text: JSON.stringify(name) }));
-      const renamed = edited({ chunks: split(body, at), bytes: body.length }, edits);
+      const renamed = new EditedBody(bodyOf(split(body, at)), edits);
       const expected: Buffer[] = [];
       let from = 0;
       for (const range of found.at) {
@@ -177,9 +178,9 @@ test('a new name takes the place of the old one, and no other byte changes', ({ 
         from = range.to;
       }
       expected.push(body.subarray(from));
-      expect(Buffer.concat(renamed.chunks).toString()).toBe(Buffer.concat(expected).toString());
+      expect(Buffer.concat(renamed.chunks ?? []).toString()).toBe(Buffer.concat(expected).toString());
       expect(renamed.bytes).toBe(Buffer.concat(expected).length);
-      expect(nameIn(scan(Buffer.concat(renamed.chunks)))).toBe(name);
+      expect(nameIn(scan(Buffer.concat(renamed.chunks ?? [])))).toBe(name);
     }),
     { numRuns: 1_000 },
   );

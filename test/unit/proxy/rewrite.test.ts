@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, test } from 'vitest';
-import { edited } from '../../../src/proxy/body.ts';
+import { bodyOf } from '../../helpers/body-of.ts';
+import { EditedBody } from '../../../src/proxy/edited.ts';
 import { Rewriter, type Rewrite, type Touch } from '../../../src/proxy/rewrite.ts';
 import { ask } from '../../helpers/client.ts';
 import { openRig } from '../../helpers/rig.ts';
@@ -22,8 +23,8 @@ function rewritten(text: string, touches: Readonly<Record<string, Touch>>, cuts:
   for (const chunk of chunks) rewriter.feed(chunk);
   const edits = rewriter.end();
   if (edits === 'too-many') return edits;
-  const result = edited({ chunks, bytes: body.length }, edits);
-  const whole = Buffer.concat(result.chunks);
+  const result = new EditedBody(bodyOf(chunks), edits);
+  const whole = Buffer.concat(result.chunks ?? []);
   if (whole.length !== result.bytes) throw new Error(`${result.bytes} bytes are said to be there, not ${whole.length}`);
   return whole.toString();
 }
