@@ -1,6 +1,6 @@
 import type { EnginePhase } from './engine.ts';
 import type { ErrorCode } from './errors.ts';
-import type { EngineId, ModelId } from './kinds.ts';
+import type { EngineId, ModelId, SleepLevel } from './kinds.ts';
 import type { Outcome } from './outcome.ts';
 import type { Failure } from './restart.ts';
 import type { SwapRecord } from './swap.ts';
@@ -54,6 +54,8 @@ export type Fact =
       readonly swap: number;
       readonly to: ModelId;
       readonly from: readonly ModelId[];
+      /** What the wanted model comes back from; 5 is a fresh start. */
+      readonly level: SleepLevel;
       readonly waiting: number;
     }
   | { readonly kind: 'swap-finished'; readonly record: SwapRecord }

@@ -104,6 +104,12 @@ export class Member {
     return this.#every((phase) => phase.kind === 'awake');
   }
 
+  /** How deep it is away: from where it would have to come back. */
+  get depth(): SleepLevel {
+    for (const phase of this.phases.values()) if (phase.kind === 'asleep') return phase.level;
+    return 5;
+  }
+
   get anyAwake(): boolean {
     for (const phase of this.phases.values()) if (phase.kind === 'awake') return true;
     return false;

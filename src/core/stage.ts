@@ -118,6 +118,7 @@ export class Stage {
     const failure = failureOf(phase);
     // That it is still being cleared away is no new failure.
     if (failure === undefined || failureOf(before) !== undefined) return;
+    (member.part.kind === 'leaving' ? member.part.for : member.swap)?.stumble();
     if (before.kind === 'awake') {
       const lost = [...member.leases].filter(([, on]) => on === engine).map(([ticket]) => ticket);
       this.#cut(member, lost, 'engine_died', failure.reason);
@@ -312,7 +313,7 @@ export class Stage {
     const { id, to, from } = member.swap;
     this.#effects.push({
       kind: 'tell',
-      fact: { kind: 'swap-planned', swap: id, to, from, waiting: member.lane.length },
+      fact: { kind: 'swap-planned', swap: id, to, from, level: member.depth, waiting: member.lane.length },
     });
     return true;
   }
@@ -349,14 +350,13 @@ export class Stage {
   // --- changes of part
 
   #enter(member: Member, now: Millis): void {
-    let level: SleepLevel = 5;
+    const level = member.depth;
     member.part = { kind: 'entering' };
     member.lane.pause(now);
-    for (const [engine, phase] of member.phases) {
-      if (phase.kind === 'asleep') level = phase.level;
+    for (const engine of member.phases.keys()) {
       this.#effects.push({ kind: 'set-goal', engine, goal: { kind: 'awake' } });
     }
-    member.swap?.entering(level);
+    member.swap?.entering(level, now);
   }
 
   #drain(

@@ -35,8 +35,12 @@ export class Swap {
   readonly from: readonly ModelId[];
   readonly startedAt: Millis;
   #level: SleepLevel = 5;
-  #entered = false;
+  #enteredAt: Millis | undefined;
   #withdrawn = false;
+  /** Whether an engine failed in it: what its commands took does not tell the whole time then. */
+  #stumbled = false;
+  /** When the last of those who had to go was seen to move. */
+  #movedAt: Millis;
   #legs: Legs = {};
   /** For how long each of those who had to go went on serving. */
   readonly #drains = new Map<ModelId, number>();
@@ -46,26 +50,37 @@ export class Swap {
     this.to = to;
     this.from = from;
     this.startedAt = now;
+    this.#movedAt = now;
   }
 
   drained(model: ModelId, now: Millis): void {
-    if (this.#entered) return;
+    if (this.#enteredAt !== undefined) return;
+    this.#movedAt = now;
     const drain = now - this.startedAt;
     this.#drains.set(model, drain);
     this.#legs = { drain };
   }
 
   putAway(model: ModelId, took: Took, now: Millis): void {
-    if (this.#entered) return;
+    if (this.#enteredAt !== undefined) return;
+    this.#movedAt = now;
     const before = { drain: this.#drains.get(model) ?? 0 };
     const { actMs, proofMs } = this.#within(before, took, now);
     this.#legs = { ...before, sleep: actMs, clear: proofMs };
   }
 
   /** The wanted model is on its way, back from `level`. Whoever goes from now on does not go for it. */
-  entering(level: SleepLevel): void {
-    this.#entered = true;
+  entering(level: SleepLevel, now: Millis): void {
+    this.#enteredAt = now;
     this.#level = level;
+    // Since those who went for it have gone it waited for others: what they held had to be cleared first.
+    const waited = now - this.#movedAt;
+    if (waited > 0) this.#legs = { ...this.#legs, clear: (this.#legs.clear ?? 0) + waited };
+  }
+
+  /** An engine that takes part in it has failed, and what follows takes the place of its command. */
+  stumble(): void {
+    this.#stumbled = true;
   }
 
   woke(took: Took, now: Millis): void {
@@ -83,6 +98,8 @@ export class Swap {
     const { id, to, from, startedAt } = this;
     this.#withdrawn = result === 'withdrawn';
     const totalMs = now - startedAt;
+    if (result === 'failed' && this.#enteredAt !== undefined && this.#legs.wake === undefined)
+      this.#legs = { ...this.#legs, wake: now - this.#enteredAt };
     const overheadMs = Math.max(0, totalMs - sum(this.#legs));
     return { id, to, from, startedAt, totalMs, legs: this.#legs, overheadMs, level: this.#level, result };
   }
@@ -91,7 +108,7 @@ export class Swap {
   #within(before: Legs, took: Took, now: Millis): Took {
     const left = now - this.startedAt - sum(before);
     const proofMs = Math.min(took.proofMs, left);
-    return { proofMs, actMs: Math.min(took.actMs, left - proofMs) };
+    return { proofMs, actMs: this.#stumbled ? left - proofMs : Math.min(took.actMs, left - proofMs) };
   }
 }
 

@@ -60,6 +60,8 @@ export type Running = {
 
 /** What a driver tells its owner without being asked. */
 export interface DriverEvents {
+  /** There is a process; whether it will ever be ready is another matter. */
+  spawned(running: Running): void;
   /** The process with this epoch of birth, once ready, ended without a stop of ours. */
   exited(born: number, reason: string): void;
   /** Something an operator should know that fails nothing: an own stop command that failed. */

@@ -66,6 +66,7 @@ export class StubDriver implements Driver {
     try {
       this.#opening = this.#open(order.epoch);
       const life = await unlessAborted(this.#opening, signal);
+      if (this.running !== undefined) this.#means.events.spawned(this.running);
       await this.#take(this.#config.start_ms, AbortSignal.any([signal, life.crash.signal]));
       this.#rouse(life);
       return this.#since(from);

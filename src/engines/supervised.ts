@@ -172,6 +172,7 @@ export class SupervisedDriver implements Driver {
     const life = new Life(terms, child, this.#means);
     this.#life = life;
     this.#lastChild = child;
+    this.#means.events.spawned({ pid: child.pid, port, commandLine });
     return life;
   }
 

@@ -70,11 +70,20 @@ function jsonLines(sink: LogSink, clock: Clock): (line: Line) => void {
       base: null,
       level: 'debug',
       timestamp: () => `,"time":"${clock.wallTime().toISOString()}"`,
-      formatters: { level: (label) => ({ level: label }) },
+      formatters: { level: (label) => ({ level: label }), log: (fields) => rounded(fields) },
     },
     sink,
   );
   return ({ target, level, fact, text, fields }) => logger[level]({ target, fact, ...fields }, text);
+}
+
+/** Times are taken to the nanosecond; nobody wants to read more than the microseconds of them. */
+function rounded<T>(value: T): T;
+function rounded(value: unknown): unknown {
+  if (typeof value === 'number') return Number.isInteger(value) ? value : Number(value.toFixed(3));
+  if (Array.isArray(value)) return value.map((item) => rounded(item));
+  if (value === null || typeof value !== 'object') return value;
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, rounded(item)]));
 }
 
 const COLOURS = { error: 'red', warn: 'yellow', info: 'green', debug: 'gray' } as const satisfies Record<Level, string>;

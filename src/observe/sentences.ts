@@ -55,7 +55,7 @@ export function sentence(fact: Fact): Sentence {
     case 'engine-started':
       return say('engine', 'debug', () => started(fact), { details: [fact.commandLine] });
     case 'swap-planned':
-      return say('swap', 'info', () => planned(fact));
+      return say('swap', 'info', () => planned(fact), { fields: plannedFields(fact) });
     case 'swap-finished':
       return say('swap', fact.record.result === 'failed' ? 'warn' : 'info', () => finished(fact.record), {
         fields: swapFields(fact.record),
@@ -102,7 +102,7 @@ const TRIED: Readonly<Record<FailedWhile, string>> = {
 };
 
 function failed({ engine, model, failure, retryInMs }: Of<'engine-failed'>): string {
-  const next = retryInMs <= 0 ? 'it is tried again at once' : `it is tried again after ${span(retryInMs)}`;
+  const next = retryInMs <= 0 ? 'it may be tried again at once' : `it may be tried again after ${span(retryInMs)}`;
   return `${engineName(engine, model)} ${TRIED[failure.during]}${inARow(failure)}: ${failure.reason}; ${next}`;
 }
 
@@ -118,9 +118,10 @@ function stuck({ engine, model, reason }: Of<'engine-stuck'>): string {
   return `${engineName(engine, model)} could not be stopped: ${reason}; it is tried again`;
 }
 
-function planned({ to, from, waiting }: Of<'swap-planned'>): string {
+function planned({ to, from, level, waiting }: Of<'swap-planned'>): string {
   const why = waiting === 0 ? '' : ` for ${plural(waiting, 'waiting request')}`;
-  return from.length === 0 ? `waking ${to}${why}` : `swapping ${list(from)} for ${to}${why}`;
+  if (from.length > 0) return `swapping ${list(from)} for ${to}${why}`;
+  return level === 5 ? `starting ${to}${why}` : `waking ${to} from level ${level}${why}`;
 }
 
 function finished(record: SwapRecord): string {
@@ -155,9 +156,14 @@ function legs({ from, to, level, legs: taken }: SwapRecord): string[] {
   });
 }
 
-/** `level` is the log's own word. */
-function swapFields({ id, level, ...rest }: SwapRecord): Readonly<Record<string, unknown>> {
-  return { swap: id, ...rest, wokenFrom: level };
+function plannedFields({ swap, to, from, waiting, level }: Of<'swap-planned'>): Readonly<Record<string, unknown>> {
+  return { swap, to, from, waiting, wakesFrom: level };
+}
+
+/** `level` is the log's own word, and the stage's clock is nobody else's. */
+function swapFields(record: SwapRecord): Readonly<Record<string, unknown>> {
+  const { id, to, from, totalMs, legs: taken, overheadMs, level, result } = record;
+  return { swap: id, to, from, totalMs, legs: taken, overheadMs, wokenFrom: level, result };
 }
 
 const LOUDNESS: Readonly<Record<Fault, Level>> = {

@@ -46,6 +46,8 @@ export class EngineActor {
     this.model = options.model;
     this.#alarm = new Alarm(options.clock, () => this.#mailbox.post({ event: { kind: 'time-passed' } }));
     this.driver = options.makeDriver({
+      spawned: (running) =>
+        this.#report({ kind: 'engine-started', engine: options.id, model: options.model, ...running }),
       exited: (born, reason) => this.#mailbox.post({ event: { kind: 'process-exited', born, reason } }),
       warned: (message) => this.#report({ kind: 'warned', message: `${options.id}: ${message}` }),
     });
@@ -101,13 +103,8 @@ export class EngineActor {
 
   async #perform(command: EngineCommand, order: Order): Promise<Took> {
     switch (command.kind) {
-      case 'start': {
-        const took = await this.driver.start(order);
-        const { running } = this.driver;
-        if (running !== undefined)
-          this.#report({ kind: 'engine-started', engine: this.id, model: this.model, ...running });
-        return took;
-      }
+      case 'start':
+        return this.driver.start(order);
       case 'sleep':
         return this.driver.sleep(command.level, order);
       case 'wake':

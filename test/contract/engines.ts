@@ -48,6 +48,7 @@ export const test = base.extend<{ engines: Engines }>({
         const driver = new DriverRegistry(ports, config).makeDriver(
           { model: modelId('alpha'), replica: drivers.length, config: alpha },
           {
+            spawned: () => {},
             exited: (born, reason) => void engine.exits.push({ born, reason }),
             warned: (message) => void engine.warnings.push(message),
           },

@@ -55,7 +55,7 @@ export const MEMBER: readonly Mutant[] = [
 export const SWAP: readonly Mutant[] = [
   swap(
     'a command counts from before the swap',
-    'const proofMs = Math.min(took.proofMs, left);\n    return { proofMs, actMs: Math.min(took.actMs, left - proofMs) };',
+    'const proofMs = Math.min(took.proofMs, left);\n    return { proofMs, actMs: this.#stumbled ? left - proofMs : Math.min(took.actMs, left - proofMs) };',
     'return left >= 0 ? took : took;',
   ),
   swap('the drains of all are added', 'this.#legs = { drain };', 'this.#legs = { ...this.#legs, drain };'),

@@ -47,6 +47,7 @@ export function oneEngine(
   const driver = registry.makeDriver(
     { model: ALPHA, replica: 0, config: model },
     {
+      spawned: () => {},
       exited: (born, reason) => void told.exited.push([born, reason]),
       warned: (message) => void told.warned.push(message),
     },

@@ -66,7 +66,7 @@ export const EVERY_FACT: { readonly [Kind in Fact['kind']]: Extract<Fact, { read
     port: 8002,
     commandLine: 'llama-server --port 8002',
   },
-  'swap-planned': { kind: 'swap-planned', swap: 7, to: beta, from: [alpha], waiting: 3 },
+  'swap-planned': { kind: 'swap-planned', swap: 7, to: beta, from: [alpha], level: 5, waiting: 3 },
   'swap-finished': { kind: 'swap-finished', record: swapRecord },
   'leases-cut': { kind: 'leases-cut', model: alpha, count: 2, code: 'drained' },
   'request-arrived': { kind: 'request-arrived', model: alpha },

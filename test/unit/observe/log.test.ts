@@ -41,7 +41,7 @@ const LINES: { readonly [Kind in Fact['kind']]: string } = {
   'leftover-reaped': 'info  ended an engine of beta (pid 41, port 8002) that an earlier catnap left running\n',
   'engine-moved': 'debug beta: off -> starting\n',
   'engine-failed':
-    'error beta could not start, 2 times in a row: exited with code 1: no such file; it is tried again after 2.0 s\n' +
+    'error beta could not start, 2 times in a row: exited with code 1: no such file; it may be tried again after 2.0 s\n' +
     '                   | loading beta.gguf\n' +
     '                   | error: no such file\n',
   'engine-stuck': 'error beta could not be stopped: pid 41 is still there; it is tried again\n',
@@ -66,7 +66,14 @@ describe('what a person reads', () => {
       'info  metrics are at http://127.0.0.1:9090',
       { kind: 'listening', what: 'metrics', url: 'http://127.0.0.1:9090' },
     ],
-    ['info  waking beta for 1 waiting request', { kind: 'swap-planned', swap: 1, to: beta, from: [], waiting: 1 }],
+    [
+      'info  waking beta from level 1 for 1 waiting request',
+      { kind: 'swap-planned', swap: 1, to: beta, from: [], level: 1, waiting: 1 },
+    ],
+    [
+      'info  starting beta for 1 waiting request',
+      { kind: 'swap-planned', swap: 1, to: beta, from: [], level: 5, waiting: 1 },
+    ],
     [
       'info  beta is awake after 1.5 s (alpha and gamma drained 5 ms, memory cleared 20 ms, beta woken from level 1 1.2 s, ready 30 ms)',
       {
@@ -85,7 +92,7 @@ describe('what a person reads', () => {
       { kind: 'swap-finished', record: { ...swapRecord, result: 'failed' } },
     ],
     [
-      'warn  beta failed while awake: killed by SIGSEGV; it is tried again at once',
+      'warn  beta failed while awake: killed by SIGSEGV; it may be tried again at once',
       {
         ...EVERY_FACT['engine-failed'],
         failure: { ...failure, during: 'awake', reason: 'killed by SIGSEGV', attempts: 1, giveUp: false },
@@ -126,7 +133,6 @@ describe('what a program reads', () => {
       swap: 7,
       to: 'beta',
       from: ['alpha'],
-      startedAt: 1_000,
       totalMs: 84,
       legs: { drain: 0, sleep: 12, wake: 70 },
       overheadMs: 2,
@@ -134,6 +140,12 @@ describe('what a program reads', () => {
       wokenFrom: 5,
       msg: 'beta is awake after 84 ms (alpha put away 12 ms, beta started 70 ms)',
     });
+  });
+
+  test('has its numbers to the microsecond, and no further', ({ expect }) => {
+    const { log, written } = openLog({ tty: false });
+    log.report({ kind: 'stopped', uptimeMs: 1234.567_891_234 });
+    expect(JSON.parse(written[0] ?? '')).toMatchObject({ uptimeMs: 1234.568 });
   });
 
   test.for(Object.values(EVERY_FACT))('no field of $kind hides one of the line itself', (fact, { expect }) => {
