@@ -127,8 +127,8 @@ test('an engine that hangs and still says that it is healthy is not believed', a
     models: {
       alpha: { backend: 'command', command: [process.execPath, ENGINE, '--port', '${PORT}', '--hang-while', hangs] },
     },
-    stall_timeout_secs: 0.3,
-    stall_probe_timeout_secs: 0.7,
+    stall_timeout_secs: 0.5,
+    stall_probe_timeout_secs: 2,
   });
   expect((await catnap.chat('alpha')).status).toBe(200);
   const { pid, port } = await catnap.engine('alpha');

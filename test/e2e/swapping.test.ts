@@ -164,7 +164,7 @@ test('who waits too long or finds the line full is told when to come back, and c
 }) => {
   const catnap = await start({
     models: { alpha: await llama.counts(200), beta: await llama.says(BETA) },
-    policy: { request_timeout_secs: 0.5, max_waiting: 1 },
+    policy: { request_timeout_secs: 2, max_waiting: 1 },
   });
   await catnap.chat('alpha', { max_tokens: 1 });
   const { pid } = await catnap.engine('alpha');

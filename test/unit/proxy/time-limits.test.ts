@@ -23,11 +23,11 @@ test('an engine that pauses for too long in its answer is given up, with an erro
   expect,
   onTestFinished,
 }) => {
-  const rig = await openRig({ upstream: await ticking(20), idleMs: 150, onTestFinished });
+  const rig = await openRig({ upstream: await ticking(120), idleMs: 1_000, onTestFinished });
   const reply = await ask(rig.port, CHAT, { body: BODY });
   expect(reply.whole).toBe(false);
   // It was let go on for longer than it may pause.
-  expect(reply.text).toContain('data: 20\n\n');
+  expect(reply.text).toContain('data: 120\n\n');
   expect(reply.text).toMatch(/"message":"[^"]*idle_timeout_secs[^"]*".*"code":"engine_timeout"/);
   expect(await rig.record()).toMatchObject({ outcome: 'broken', code: 'engine_timeout' });
   expect(rig.admission.lease.settled).toEqual(['broken']);
@@ -37,7 +37,7 @@ test('an answer that takes too long in all is ended, however busy its engine is'
   expect,
   onTestFinished,
 }) => {
-  const rig = await openRig({ upstream: await ticking(100_000), totalMs: 150, onTestFinished });
+  const rig = await openRig({ upstream: await ticking(100_000), totalMs: 1_000, onTestFinished });
   const reply = await ask(rig.port, CHAT, { body: BODY });
   expect(reply.whole).toBe(false);
   expect(reply.text).toMatch(/^data: 1\n\n[^]*total_timeout_secs/);
@@ -59,13 +59,13 @@ test('a pause that is the doing of a slow client is not held against the engine'
     req.resume();
     res.end(Buffer.alloc(size));
   });
-  const rig = await openRig({ upstream, idleMs: 300, onTestFinished });
+  const rig = await openRig({ upstream, idleMs: 1_000, onTestFinished });
   const client = new RawClient(rig.port, onTestFinished);
   client.post(CHAT, chat('alpha'));
   await waitFor('the answer to begin', () => client.text !== '');
   client.socket.pause();
   // Others who pause of their own accord are given up in the meantime.
-  const other = await openRig({ upstream: await ticking(1), idleMs: 500, onTestFinished });
+  const other = await openRig({ upstream: await ticking(1), idleMs: 1_500, onTestFinished });
   await ask(other.port, CHAT, { body: BODY });
   client.socket.resume();
   expect(await rig.record()).toMatchObject({ outcome: 'served', bytesOut: size });

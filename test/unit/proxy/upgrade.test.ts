@@ -166,19 +166,22 @@ test('a client that leaves before the engine answers frees it at once', async ({
 });
 
 test.for([
-  ['never answers', (socket: Socket) => socket.resume(), 504, 'engine_timeout'],
+  ['never answers', (socket: Socket) => socket.resume(), 504, 'engine_timeout', 100],
   ['closes at once', (socket: Socket) => socket.end(), 502, 'engine_unreachable'],
   ['resets', (socket: Socket) => socket.resetAndDestroy(), 502, 'engine_unreachable'],
   ['talks nonsense', (socket: Socket) => socket.end('lorem ipsum\r\n\r\n'), 502, 'engine_unreachable'],
-] as const)('an engine that %s is answered for', async ([, act, status, code], { expect, onTestFinished }) => {
-  const upstream = await rawUpstream((socket) => socket.once('data', () => act(socket)));
-  const rig = await openRig({ upstream, responseMs: 200, onTestFinished });
-  const client = new RawClient(rig.port, onTestFinished).say(handshake('/v1/realtime?model=alpha'));
-  await waitFor('the end', () => client.closed);
-  expect(client.text).toMatch(new RegExp(`^HTTP/1\\.1 ${status} [^]*x-catnap-error: ${code}\r\n`));
-  expect(await rig.record()).toMatchObject({ outcome: 'failed', status, code });
-  expect(rig.admission.lease.settled).toEqual(['failed']);
-});
+] as const)(
+  'an engine that %s is answered for',
+  async ([, act, status, code, responseMs = 10_000], { expect, onTestFinished }) => {
+    const upstream = await rawUpstream((socket) => socket.once('data', () => act(socket)));
+    const rig = await openRig({ upstream, responseMs, onTestFinished });
+    const client = new RawClient(rig.port, onTestFinished).say(handshake('/v1/realtime?model=alpha'));
+    await waitFor('the end', () => client.closed);
+    expect(client.text).toMatch(new RegExp(`^HTTP/1\\.1 ${status} [^]*x-catnap-error: ${code}\r\n`));
+    expect(await rig.record()).toMatchObject({ outcome: 'failed', status, code });
+    expect(rig.admission.lease.settled).toEqual(['failed']);
+  },
+);
 
 test('an engine that does not speak WebSocket says so itself', async ({ expect, onTestFinished }) => {
   const upstream = await httpUpstream((_, res) => res.writeHead(404).end('no such thing'));

@@ -171,5 +171,5 @@ test('a stream of such a client is told why it waits before the client gives up'
   await waitFor('two comments', () => client.text.split(': catnap: alpha wakes').length > 2);
   rig.admission.grantHeld();
   expect(await rig.record()).toMatchObject({ outcome: 'served' });
-  expect(client.text).toContain('[DONE]');
+  await waitFor('the last event', () => client.text.includes('[DONE]'));
 });
