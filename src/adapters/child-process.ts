@@ -85,6 +85,10 @@ export class EngineProcess implements Child {
     return this.#parts.kin.living();
   }
 
+  everyone(): Promise<readonly number[]> {
+    return this.#parts.kin.all();
+  }
+
   tail(lines: number): readonly string[] {
     return this.#parts.log.tail(lines);
   }

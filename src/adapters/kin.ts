@@ -8,6 +8,8 @@ export interface Kin {
    * an empty answer always follows a full look and is final.
    */
   living(): Promise<readonly number[]>;
+  /** All of the living, after a full look. */
+  all(): Promise<readonly number[]>;
   /** To the process groups of all that are known. After SIGKILL whatever is found later is killed when it is found. */
   signal(name: 'SIGTERM' | 'SIGKILL'): void;
   /** Kills without waiting, for exit handlers. */
@@ -59,6 +61,10 @@ export class ProcKin implements Kin {
     }
     this.#gone = true;
     return [];
+  }
+
+  async all(): Promise<readonly number[]> {
+    return this.#gone ? [] : this.#look();
   }
 
   signal(name: 'SIGTERM' | 'SIGKILL'): void {
@@ -171,6 +177,10 @@ export class GroupKin implements Kin {
   living(): Promise<readonly number[]> {
     if (!this.#gone && !signalGroup(this.#leader, 0)) this.#gone = true;
     return Promise.resolve(this.#gone ? [] : [this.#leader]);
+  }
+
+  all(): Promise<readonly number[]> {
+    return this.living();
   }
 
   signal(name: 'SIGTERM' | 'SIGKILL'): void {

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { Door } from '../access/door.ts';
 import { engineHttp } from '../adapters/engine-http.ts';
+import { NvidiaSmi } from '../adapters/nvidia-smi.ts';
 import { openProcesses, type SystemProcesses } from '../adapters/processes.ts';
 import { systemPrograms } from '../adapters/programs.ts';
 import { scratchFiles } from '../adapters/scratch-files.ts';
@@ -18,7 +19,7 @@ import { Listener } from '../proxy/server.ts';
 import { progressOf } from '../runtime/progress.ts';
 import { Supervisor } from '../runtime/supervisor.ts';
 import { namesOf } from './names.ts';
-import { levelsOf } from './levels.ts';
+import { levelMaker } from './levels.ts';
 import { openMetricsPort, type MetricsPort } from './metrics-port.ts';
 import { enginesOf, stageOf } from './stage-plan.ts';
 import { createTelling, type Telling } from './telling.ts';
@@ -84,6 +85,9 @@ export class App {
     this.#processes = processes;
     this.#startedAt = clock.wallTime();
     const programs = systemPrograms(env);
+    const gpu = new NvidiaSmi(config.gpu.nvidia_smi_path, { clock, programs, processes });
+    const warned = (message: string): void => telling.reporter.report({ kind: 'warned', message });
+    const levelsOf = levelMaker(config, { clock, gpu, warned });
     const ports = { clock, processes, programs, http: engineHttp(), stubs: stubServers, nearest, levelsOf };
     const engines = enginesOf(config, new DriverRegistry(ports, config));
     this.#supervisor = new Supervisor({ stage: stageOf(config), engines, clock, reporter: telling.reporter });

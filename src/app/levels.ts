@@ -1,8 +1,31 @@
-import type { ProcessModel } from '../config/schema.ts';
+import type { Config, ProcessModel } from '../config/schema.ts';
 import type { OwnSleep, Sleeps } from '../engines/sleeper.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Gpu } from '../ports/gpu.ts';
+import { level1 } from '../sleep/level-1.ts';
+import { level2 } from '../sleep/level-2.ts';
+import type { Level } from '../sleep/level.ts';
 import { Levels } from '../sleep/levels.ts';
+import { MemoryProof } from '../sleep/memory.ts';
+import { ms } from './times.ts';
 
-/** The levels that the engines of a model have. */
-export function levelsOf(_config: ProcessModel, _own: OwnSleep | undefined): Sleeps {
-  return new Levels([]);
+type Means = {
+  readonly clock: Clock;
+  readonly gpu: Gpu;
+  readonly warned: (message: string) => void;
+};
+
+/** What makes the levels of each engine, given the sleep calls it has of its own. */
+export function levelMaker(
+  config: Pick<Config, 'gpu' | 'wake_timeout_secs'>,
+  { clock, gpu, warned }: Means,
+): (model: ProcessModel, own: OwnSleep | undefined) => Sleeps {
+  const memory = new MemoryProof({ clock, gpu, timeoutMs: ms(config.gpu.free_timeout_secs) });
+  const answerMs = ms(config.wake_timeout_secs);
+  return ({ levels_allowed: allowed }, own) => {
+    const levels: Level[] = [];
+    if (own !== undefined && allowed.includes(1)) levels.push(level1(own));
+    if (own !== undefined && allowed.includes(2)) levels.push(level2(own, answerMs));
+    return new Levels(levels, { memory, answerMs, warned });
+  };
 }

@@ -4,7 +4,7 @@ import { engineKeyOf, type Env } from './engine-key.ts';
 import { keysOf } from './key-secrets.ts';
 import type { Path } from './place.ts';
 import type { Config, ConfigWritten, ModelConfig, ModelWritten } from './schema.ts';
-import { levelInUse } from './sleep-levels.ts';
+import { levelInUse, levelsInUse } from './sleep-levels.ts';
 
 type Completed = { readonly config: Config; readonly findings: readonly Finding[] };
 
@@ -45,6 +45,7 @@ function completeModel(model: ModelWritten, all: Defaults, at: Path, env: Env, f
         ...forAll(model, all),
         api_key: takeKey(model, at, env, findings),
         sleep_level: 5,
+        levels_allowed: [5],
         replicas: 1,
       };
     case 'stub':
@@ -67,8 +68,10 @@ function forAll(model: ModelWritten, all: Defaults) {
 }
 
 function forSwapped(model: Exclude<ModelWritten, Of<'openai_remote'>>, all: Defaults) {
+  const levels_allowed = levelsInUse(model.backend, model.levels_allowed);
   return {
-    sleep_level: levelInUse(model.backend, model.sleep_level ?? all.policy.sleep_level),
+    sleep_level: levelInUse(model.sleep_level ?? all.policy.sleep_level, levels_allowed),
+    levels_allowed,
     replicas: model.replicas,
   };
 }

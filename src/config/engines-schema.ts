@@ -13,6 +13,10 @@ export const engineTimes = {
     seconds(0.1).default(120),
     'How long going to sleep may take before the engine is stopped instead.',
   ),
+  wake_timeout_secs: key(
+    seconds(0.1).default(120),
+    'How long one step of waking may take. Loading weights again, which some levels need, may take `startup_timeout_secs`.',
+  ),
   stop_grace_secs: key(
     seconds(0, 3_600).default(5),
     'How long an engine may take to end after SIGTERM, and again after the second one, before SIGKILL.',
@@ -56,6 +60,18 @@ export const RestartSchema = z.strictObject({
   crashes_before_giving_up: key(
     count(1, 100).default(3),
     'How many times in a row an engine may die awake before those who wait for it are told.',
+  ),
+});
+
+/** How memory of GPUs is read. */
+export const GpuSchema = z.strictObject({
+  nvidia_smi_path: key(
+    path().default('nvidia-smi'),
+    "The nvidia-smi program. Without it a sleep is believed on the engine's word.",
+  ),
+  free_timeout_secs: key(
+    seconds(0.1, 600).default(10),
+    'How long memory may take to be free after an engine said that it sleeps, before the sleep has failed.',
   ),
 });
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { SleepLevel } from '../core/kinds.ts';
-import { CheckpointSchema, engineTimes, RestartSchema } from './engines-schema.ts';
+import { CheckpointSchema, engineTimes, GpuSchema, RestartSchema } from './engines-schema.ts';
 import { key, type Argv } from './fields.ts';
 import { admittance, type KeyWritten } from './keys-schema.ts';
 import { ModelsSchema, type BACKENDS } from './models/index.ts';
@@ -22,6 +22,7 @@ export const ConfigSchema = z.strictObject({
   restart: key(RestartSchema.prefault({}), 'How often and how soon a failed engine is tried again.'),
   ...requestLimits,
   ...keeping,
+  gpu: key(GpuSchema.prefault({}), 'How memory of GPUs is read.'),
   checkpoint: key(CheckpointSchema.prefault({}), 'Tools for sleep levels 3 and 4.'),
 });
 
@@ -37,6 +38,7 @@ type Written<B extends keyof typeof BACKENDS> = z.output<(typeof BACKENDS)[B]>;
 /** What every model has in the end, whatever serves it. */
 type Taken = {
   sleep_level: SleepLevel;
+  levels_allowed: readonly SleepLevel[];
   replicas: number;
   target_inflight: number;
   startup_timeout_secs: number;

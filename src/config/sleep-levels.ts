@@ -10,13 +10,20 @@ type Levels = {
 
 /** Which sleep levels make sense for which backend. 5, no process at all, is possible for each. */
 export const LEVELS: Readonly<Record<Backend, Levels>> = {
-  vllm_serve: { works: [5], accepted: [1, 2, 3, 4, 'hybrid'] },
+  vllm_serve: { works: [1, 2, 5], accepted: [3, 4, 'hybrid'] },
   llama_server: { works: [5], accepted: [3, 4] },
   command: { works: [5], accepted: [3, 4] },
   openai_remote: { works: [5], accepted: [] },
   stub: { works: [1, 2, 5], accepted: [] },
 };
 
+/** From the lightest to the deepest. */
+export const DEPTH: readonly SleepLevel[] = [1, 2, 3, 'hybrid', 4, 5];
+
+/** What an engine may be put to. Its end is always among them: it is where everything that fails ends. */
+export const levelsInUse = (backend: Backend, allowed: readonly SleepLevel[] | undefined): readonly SleepLevel[] =>
+  DEPTH.filter((level) => level === 5 || (LEVELS[backend].works.includes(level) && allowed?.includes(level) !== false));
+
 /** What is used when `wanted` is asked for. */
-export const levelInUse = (backend: Backend, wanted: SleepLevel): SleepLevel =>
-  LEVELS[backend].works.includes(wanted) ? wanted : 5;
+export const levelInUse = (wanted: SleepLevel, allowed: readonly SleepLevel[]): SleepLevel =>
+  allowed.includes(wanted) ? wanted : 5;

@@ -34,3 +34,10 @@ export function valueOf(args: readonly string[], flags: readonly string[]): stri
   }
   return value;
 }
+
+/** Whether one of these flags is there: alone, with a value, or with a field of its value (`--flag.field`). */
+export function has(args: readonly string[], flags: readonly string[]): boolean {
+  return args.some((word) =>
+    flags.some((flag) => word === flag || (/^[=.]/.test(word.slice(flag.length)) && word.startsWith(flag))),
+  );
+}

@@ -6,6 +6,7 @@ import { DriverError, type Backend, type Done, type DriverEvents } from './drive
 import { Ending, type EndingRules } from './ending.ts';
 import { crashInWords, inWords, SEARCHED } from './explain.ts';
 import { untilReady } from './readiness.ts';
+import { sampleText } from './sign-of-life.ts';
 import type { CallTerms, Sleeper } from './sleeper.ts';
 import type { Family } from './supervised.ts';
 import { reasonOf } from './wait.ts';
@@ -113,6 +114,11 @@ export class Life implements Sleeper {
 
   works(signal: AbortSignal): Promise<boolean> {
     return this.#terms.family.prove({ origin: this.origin, printed: () => this.#child.printed, signal });
+  }
+
+  sample(signal: AbortSignal): Promise<string | undefined> {
+    const { servedName, headers } = this.#terms.family;
+    return sampleText({ http: this.#means.http, origin: this.origin, servedName, headers, signal });
   }
 
   letGo(): void {

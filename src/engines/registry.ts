@@ -43,6 +43,8 @@ export const TRAITS: Readonly<Record<Backend, Traits>> = {
   stub: { needsRoom: true },
 };
 
+type Limits = Pick<Config, 'stop_timeout_secs' | 'sleep_timeout_secs' | 'wake_timeout_secs'>;
+
 type EngineOf = {
   readonly model: ModelId;
   readonly replica: number;
@@ -52,10 +54,10 @@ type EngineOf = {
 /** Makes the drivers of one catnap. What it learns of the programs they run is shared between them, and by nobody else. */
 export class DriverRegistry {
   readonly #ports: DriverPorts;
-  readonly #limits: Pick<Config, 'stop_timeout_secs'>;
+  readonly #limits: Limits;
   readonly #binaries: LlamaBinaries;
 
-  constructor(ports: DriverPorts, limits: Pick<Config, 'stop_timeout_secs'>) {
+  constructor(ports: DriverPorts, limits: Limits) {
     this.#ports = ports;
     this.#limits = limits;
     this.#binaries = new LlamaBinaries(ports.programs, ports.processes);
@@ -72,7 +74,7 @@ export class DriverRegistry {
       case 'llama_server':
         return supervise(llamaServer(model, config, { ...this.#ports, binaries: this.#binaries }), config);
       case 'vllm_serve':
-        return supervise(vllmServe(model, config, this.#ports), config);
+        return supervise(vllmServe(model, config, { ...this.#ports, ...this.#napTimes() }), config);
       case 'command':
         return supervise(command(model, config, this.#ports), config);
       case 'openai_remote':
@@ -84,6 +86,11 @@ export class DriverRegistry {
     }
   }
 
+  #napTimes() {
+    const { sleep_timeout_secs, wake_timeout_secs } = this.#limits;
+    return { sleepMs: sleep_timeout_secs * 1_000, wakeStepMs: wake_timeout_secs * 1_000 };
+  }
+
   #rules(config: ProcessModel): ConstructorParameters<typeof SupervisedDriver>[2] {
     return {
       port: config.port,
@@ -92,6 +99,7 @@ export class DriverRegistry {
       probeMs: config.probe_timeout_secs * 1_000,
       graceMs: config.stop_grace_secs * 1_000,
       stopMs: this.#limits.stop_timeout_secs * 1_000,
+      warmUp: 'warmup' in config && config.warmup && config.levels_allowed.includes(1) ? 1 : undefined,
     };
   }
 }

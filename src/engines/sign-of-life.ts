@@ -32,5 +32,28 @@ export async function leastWork(question: Question): Promise<'done' | 'silent' |
   return 'cannot-tell';
 }
 
+/** What a model says to a fixed question, without chance; undefined when it says nothing or is none that writes text. */
+export async function sampleText({ http, origin, servedName, headers, signal }: Question): Promise<string | undefined> {
+  const json = { model: servedName, prompt: 'The capital of France is', max_tokens: 8, temperature: 0 };
+  const limitMs = LONGEST_QUESTION_MS;
+  const url = `${origin}/v1/completions`;
+  const answer = await http.call({ method: 'POST', url, headers, json, limitMs, signal });
+  if (answer.kind !== 'answered' || answer.status >= 300) return undefined;
+  try {
+    const said: unknown = JSON.parse(answer.body);
+    return textOf(said);
+  } catch {
+    return undefined;
+  }
+}
+
+function textOf(said: unknown): string | undefined {
+  if (typeof said !== 'object' || said === null || !('choices' in said) || !Array.isArray(said.choices))
+    return undefined;
+  const first: unknown = said.choices[0];
+  const text: unknown = typeof first === 'object' && first !== null && 'text' in first ? first.text : undefined;
+  return typeof text === 'string' ? text : undefined;
+}
+
 /** A server that does not offer this kind of work says so with one of these, without asking its model. */
 const NOT_ITS_WORK: readonly number[] = [400, 404, 405, 415, 422, 501];

@@ -13,7 +13,7 @@ export interface Sleeper {
   readonly origin: string;
   readonly port: number;
   readonly clock: Clock;
-  /** The process that is the engine now: `pid` leads its group, `members()` is everything that stems from it. */
+  /** The process that is the engine now: `pid` leads its group, `everyone()` is all that stems from it. */
   readonly child: Child;
   /** Asks the engine, with its key. The path begins with `/`. Never rejects. */
   call(path: string, terms: CallTerms): Promise<EngineAnswer>;
@@ -21,6 +21,8 @@ export interface Sleeper {
   untilReady(limitMs: number, signal: AbortSignal): Promise<void>;
   /** Whether it does the least of its work: one token. Bounded by the signal alone. */
   works(signal: AbortSignal): Promise<boolean>;
+  /** What it says to one fixed question, in few words and without chance; undefined when it says nothing or writes no text. */
+  sample(signal: AbortSignal): Promise<string | undefined>;
   /** From now on the end of the process is part of the sleep and no crash. */
   letGo(): void;
   /** This process is the engine from now on: one that was restored, or the one that was let go and goes on after all. */
@@ -43,12 +45,16 @@ export interface OwnSleep {
   forget(sleeper: Sleeper, signal: AbortSignal): Promise<void>;
   /** What the engine says of itself; undefined when it cannot tell. */
   sleeps(sleeper: Sleeper, signal: AbortSignal): Promise<boolean | undefined>;
-  /** Whatever else must be as it was: adapters that were loaded. Empty when all is well, else what is wrong. */
-  faults(sleeper: Sleeper, signal: AbortSignal): Promise<string | undefined>;
+  /** Sees to it that whatever else was there is there again, such as adapters. */
+  settle(level: 1 | 2, sleeper: Sleeper, signal: AbortSignal): Promise<void>;
 }
 
 /** All levels of one engine, each with the proofs that go with it. What a driver delegates to. */
 export interface Sleeps {
+  /** Why it cannot be put to this level now; undefined: it can. */
+  hindrance(level: NapLevel, sleeper: Sleeper, signal: AbortSignal): Promise<string | undefined>;
+  /** It is awake, for the first time or again. Looks at what it holds, beside whatever else goes on. */
+  roused(sleeper: Sleeper): void;
   sleep(level: NapLevel, sleeper: Sleeper, order: Order): Promise<Done>;
   wake(level: NapLevel, sleeper: Sleeper, order: Order): Promise<Done>;
   /** Whether a process that sleeps so can act on SIGTERM. One that cannot is killed at once when it has to go. */

@@ -51,6 +51,8 @@ type SupervisedRules = {
   readonly probeMs: number;
   readonly graceMs: number;
   readonly stopMs: number;
+  /** The level it is put to and woken from once, as part of its start. */
+  readonly warmUp: NapLevel | undefined;
 };
 
 type SupervisedMeans = LifeMeans & { readonly sleeps: Sleeps };
@@ -68,6 +70,8 @@ export class SupervisedDriver implements Driver {
   #spawning: Promise<Life> | undefined;
   #starting: AbortController | undefined;
   #lastChild: Child | undefined;
+  /** False after a warm-up that failed. */
+  #warmsUp = true;
 
   constructor(identity: Identity, family: Family, rules: SupervisedRules, means: SupervisedMeans) {
     this.#identity = identity;
@@ -107,8 +111,11 @@ export class SupervisedDriver implements Driver {
       const readiness = await this.#untilReady(life, deadline, signal);
       if (readiness.kind !== 'ready') throw await this.#failure(life, readiness, signal);
       if (signal.aborted) throw reasonOf(signal);
+      await this.#warmUp(life, { ...order, signal });
+      if (life.child.hasExited) throw await this.#failure(life, { kind: 'exited' }, signal);
       life.rouse();
-      return { actMs: readiness.firstAnswerAt - spawnedAt, proofMs: readiness.at - readiness.firstAnswerAt };
+      this.#means.sleeps.roused(life);
+      return { actMs: readiness.firstAnswerAt - spawnedAt, proofMs: clock.now() - readiness.firstAnswerAt };
     } finally {
       this.#starting = undefined;
     }
@@ -128,6 +135,7 @@ export class SupervisedDriver implements Driver {
     if (order.signal.aborted) throw reasonOf(order.signal);
     if (life.child.hasExited) throw new DriverError(`${this.#family.name} ended as soon as it was awake`);
     life.rouse();
+    this.#means.sleeps.roused(life);
     return done;
   }
 
@@ -154,6 +162,24 @@ export class SupervisedDriver implements Driver {
       `port ${port} is in use by another program: end it, or change models.${this.#identity.model}.port`,
       'port_taken',
     );
+  }
+
+  /** The first sleep takes host memory and is slow, so it is had before anybody waits. One that fails spoils this start and no other. */
+  async #warmUp(life: Life, order: Order): Promise<void> {
+    const { sleeps, events } = this.#means;
+    const { warmUp } = this.#rules;
+    if (warmUp === undefined || !this.#warmsUp) return;
+    const hindrance = await sleeps.hindrance(warmUp, life, order.signal);
+    if (order.signal.aborted) throw reasonOf(order.signal);
+    if (hindrance !== undefined) {
+      events.warned(`not warmed up: ${hindrance}`);
+      return;
+    }
+    this.#warmsUp = false;
+    life.nap = warmUp;
+    await unlessAborted(sleeps.sleep(warmUp, life, order), order.signal);
+    await unlessAborted(sleeps.wake(warmUp, life, order), order.signal);
+    this.#warmsUp = true;
   }
 
   #living(): Life {

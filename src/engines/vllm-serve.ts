@@ -1,20 +1,34 @@
-import type { ModelId } from '../core/kinds.ts';
+import type { ModelId, SleepLevel } from '../core/kinds.ts';
 import type { VllmServeModel } from '../config/schema.ts';
 import type { EngineHttp } from '../ports/engine-http.ts';
 import type { Programs } from '../ports/programs.ts';
-import { valueOf } from './command-line.ts';
+import { has, valueOf } from './command-line.ts';
 import { answersOk, bearer, missing, revealed } from './served.ts';
 import { leastWork } from './sign-of-life.ts';
 import type { Family } from './supervised.ts';
+import { VllmSleep } from './vllm-sleep.ts';
 
-type VllmMeans = { readonly http: EngineHttp; readonly programs: Programs };
+type VllmMeans = {
+  readonly http: EngineHttp;
+  readonly programs: Programs;
+  readonly sleepMs: number;
+  readonly wakeStepMs: number;
+};
 
 /** It reads no colours, reports to nobody, and its last word on a repeated flag is the user's. */
 const QUIET = { NO_COLOR: '1', VLLM_NO_USAGE_STATS: '1', DO_NOT_TRACK: '1' };
 
+/** Without its development routes there is nothing to call. They listen where the engine does, on 127.0.0.1. */
+const SLEEPS = { VLLM_SERVER_DEV_MODE: '1' };
+
+/** What stands in the way of a checkpoint: rings of io_uring, sockets of libuv, and a pool of compilers that never rests. */
+const CHECKPOINTS = { UV_USE_IO_URING: '0', USE_LIBUV: '0', TORCHINDUCTOR_QUIESCE_ASYNC_COMPILE_POOL: '1' };
+
+const ASK_MS = 5_000;
+
 /** vLLM as `vllm serve` starts it. Its health route answers as long as its web server lives, so only work proves it alive. */
 export function vllmServe(model: ModelId, config: VllmServeModel, means: VllmMeans): Family {
-  const { vllm_command: command, extra_args: extra } = config;
+  const { vllm_command: command, extra_args: extra, levels_allowed: levels } = config;
   const servedName =
     valueOf(extra, ['--served-model-name', '--served_model_name']) ?? config.served_model_name ?? model;
   const key = config.api_key?.reveal();
@@ -26,15 +40,52 @@ export function vllmServe(model: ModelId, config: VllmServeModel, means: VllmMea
     servedName,
     headers,
     stopCommand: undefined,
+    ownSleep: ownSleepOf(model, servedName, config, means),
     async launch(port) {
       const [program] = command;
       if ((await means.programs.find(program)) === undefined) throw missing(program, 'vLLM', 'vllm_command');
       const own = ['--port', String(port), '--host', '127.0.0.1', '--served-model-name', servedName];
-      const env = { ...QUIET, ...(key === undefined ? {} : { VLLM_API_KEY: key }), ...revealed(config.env) };
+      if (sleepsItself(levels) && !has(extra, SLEEP_MODE)) own.push('--enable-sleep-mode');
+      const env = {
+        ...QUIET,
+        ...(sleepsItself(levels) && SLEEPS),
+        ...(isCheckpointed(levels) && CHECKPOINTS),
+        ...(key !== undefined && { VLLM_API_KEY: key }),
+        ...revealed(config.env),
+      };
       return { argv: [...command, 'serve', config.model_path, ...own, ...extra], env, cwd: undefined };
     },
     async prove({ origin, signal }) {
       return (await leastWork({ http: means.http, origin, servedName, headers, signal })) !== 'silent';
     },
   };
+}
+
+const SLEEP_MODE = ['--enable-sleep-mode', '--enable_sleep_mode', '--no-enable-sleep-mode'];
+
+/** Levels 4 and hybrid begin with level 2, so that there is less to write. */
+const sleepsItself = (levels: readonly SleepLevel[]): boolean =>
+  levels.some((level) => level === 1 || level === 2 || level === 4 || level === 'hybrid');
+
+const isCheckpointed = (levels: readonly SleepLevel[]): boolean =>
+  levels.some((level) => level === 3 || level === 4 || level === 'hybrid');
+
+function ownSleepOf(
+  model: ModelId,
+  servedName: string,
+  { model_path, extra_args: extra, env, startup_timeout_secs }: VllmServeModel,
+  { sleepMs, wakeStepMs }: VllmMeans,
+): VllmSleep {
+  const runtime = env['VLLM_ALLOW_RUNTIME_LORA_UPDATING']?.reveal();
+  const loraAtRunTime = /^(1|true)$/i.test(runtime ?? '');
+  return new VllmSleep({
+    names: [model_path, model, servedName],
+    speculates: has(extra, ['--speculative-config', '--speculative_config', '--speculative-model', '-sc']),
+    lora: loraAtRunTime || has(extra, ['--enable-lora', '--enable_lora', '--lora-modules', '--lora_modules']),
+    loraAtRunTime,
+    askMs: ASK_MS,
+    sleepMs,
+    stepMs: wakeStepMs,
+    loadMs: startup_timeout_secs * 1_000,
+  });
 }

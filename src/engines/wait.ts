@@ -26,6 +26,22 @@ export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise
   });
 }
 
+/** Does the work with a signal that fires when the given one does, and after so long. */
+export async function within<T>(
+  clock: Clock,
+  ms: number,
+  signal: AbortSignal,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const limit = new AbortController();
+  const cancel = clock.at(after(clock.now(), ms), () => limit.abort());
+  try {
+    return await work(AbortSignal.any([signal, limit.signal]));
+  } finally {
+    cancel();
+  }
+}
+
 /** Why a signal fired, as an error whose message can be shown. */
 export function reasonOf(signal: AbortSignal): Error {
   return signal.reason instanceof DriverError ? signal.reason : new DriverError('the order was withdrawn');

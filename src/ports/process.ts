@@ -24,6 +24,8 @@ export interface Child {
   signal(name: 'SIGTERM' | 'SIGKILL'): void;
   /** Every living process that is provably of this child: its group, its session, and whatever carries its mark. Zombies do not count. */
   members(): Promise<readonly number[]>;
+  /** The same after a full look at the process table, while `members` may name only those it knows already. */
+  everyone(): Promise<readonly number[]>;
   /** The last lines it printed, ANSI stripped, both streams together. */
   tail(lines: number): readonly string[];
   /** How many bytes it has printed so far; growing means it lives. */

@@ -1,26 +1,63 @@
 import type { NapLevel } from '../core/kinds.ts';
 import { DriverError, type Done, type Order } from '../engines/driver.ts';
 import type { Sleeper, Sleeps } from '../engines/sleeper.ts';
+import { reasonOf, within } from '../engines/wait.ts';
 import type { Level } from './level.ts';
+import type { Mark, MemoryProof } from './memory.ts';
+import { timed } from './timed.ts';
 import { LEVEL_TRAITS } from './traits.ts';
+
+export type Proofs = {
+  readonly memory: MemoryProof;
+  /** How long it may take to answer again once it is awake. */
+  readonly answerMs: number;
+  /** Told once for each engine that nothing can be read of its memory. */
+  readonly warned: (message: string) => void;
+};
 
 /** The levels of one engine. Every sleep and every wake goes through here, so that none is without its proofs. */
 export class Levels implements Sleeps {
   readonly #levels: ReadonlyMap<NapLevel, Level>;
+  readonly #proofs: Proofs;
+  /** What it held when it was last awake. */
+  #mark: Promise<Mark> | undefined;
+  #hasWarned = false;
 
-  constructor(levels: readonly Level[]) {
+  constructor(levels: readonly Level[], proofs: Proofs) {
     this.#levels = new Map(levels.map((level) => [level.level, level]));
+    this.#proofs = proofs;
+  }
+
+  get available(): readonly NapLevel[] {
+    return [...this.#levels.keys()];
+  }
+
+  roused(sleeper: Sleeper): void {
+    if (this.#levels.size === 0) return;
+    this.#mark = this.#look(sleeper);
+  }
+
+  hindrance(level: NapLevel, sleeper: Sleeper, signal: AbortSignal): Promise<string | undefined> {
+    return this.#way(level, sleeper).hindrance(sleeper, signal);
   }
 
   async sleep(level: NapLevel, sleeper: Sleeper, order: Order): Promise<Done> {
     const way = this.#way(level, sleeper);
-    const hindrance = await way.hindrance(sleeper, order.signal);
+    const hindrance = await this.hindrance(level, sleeper, order.signal);
     if (hindrance !== undefined) throw new DriverError(hindrance);
-    return way.sleep(sleeper, order);
+    const noted = await this.#mark;
+    const before = noted === undefined || noted.kind === 'unseen' ? await this.#look(sleeper) : noted;
+    const { actMs, proofMs } = await way.sleep(sleeper, order);
+    if (!LEVEL_TRAITS[level].lives) return { actMs, proofMs };
+    if (before.kind === 'unseen') this.#believe(sleeper, before.reason);
+    const clear = await timed(sleeper.clock, () => this.#isBack(level, before, sleeper, order.signal));
+    return { actMs, proofMs: proofMs + clear.actMs };
   }
 
   async wake(level: NapLevel, sleeper: Sleeper, order: Order): Promise<Done> {
-    return this.#way(level, sleeper).wake(sleeper, order);
+    const { actMs, proofMs } = await this.#way(level, sleeper).wake(sleeper, order);
+    const answers = await timed(sleeper.clock, () => this.#answers(sleeper, order.signal));
+    return { actMs, proofMs: proofMs + answers.actMs };
   }
 
   hears(level: NapLevel): boolean {
@@ -28,6 +65,7 @@ export class Levels implements Sleeps {
   }
 
   async discard(level: NapLevel): Promise<void> {
+    this.#mark = undefined;
     await this.#levels.get(level)?.discard?.();
   }
 
@@ -35,5 +73,37 @@ export class Levels implements Sleeps {
     const way = this.#levels.get(level);
     if (way === undefined) throw new DriverError(`${name} cannot be put to sleep at level ${level}`);
     return way;
+  }
+
+  async #look({ child }: Sleeper): Promise<Mark> {
+    return this.#proofs.memory.mark(await child.everyone());
+  }
+
+  async #isBack(level: NapLevel, before: Mark, { name, child }: Sleeper, signal: AbortSignal): Promise<void> {
+    const promised = LEVEL_TRAITS[level].gpu === 'nothing' ? 'all' : 'most';
+    try {
+      await this.#proofs.memory.back(before, promised, () => child.everyone(), signal);
+    } catch (error) {
+      if (signal.aborted) throw error;
+      const why = error instanceof Error ? error.message : String(error);
+      throw new DriverError(`${name} said that it sleeps at level ${level}, and memory is not back: ${why}`);
+    }
+  }
+
+  /** Ready by its own word, and then by its work. */
+  async #answers(sleeper: Sleeper, signal: AbortSignal): Promise<void> {
+    const { answerMs } = this.#proofs;
+    await sleeper.untilReady(answerMs, signal);
+    if (await within(sleeper.clock, answerMs, signal, (limit) => sleeper.works(limit))) return;
+    if (signal.aborted) throw reasonOf(signal);
+    throw new DriverError(`${sleeper.name} is awake by its own word, and answers nothing within ${answerMs / 1_000} s`);
+  }
+
+  #believe({ model, name }: Sleeper, reason: string): void {
+    if (this.#hasWarned) return;
+    this.#hasWarned = true;
+    this.#proofs.warned(
+      `${model}: whether ${name} frees memory cannot be seen, since ${reason}; its word is taken for it`,
+    );
   }
 }

@@ -7,6 +7,8 @@ export type LevelTraits = {
   readonly hostRam: 'weights' | 'process' | 'gpu-memory' | 'nothing';
   readonly disk: 'image' | 'nothing';
   readonly preserves: readonly ('process' | 'weights' | 'kv-cache' | 'graphs')[];
+  /** Whether there is a process while it sleeps. */
+  readonly lives: boolean;
   /** Whether the sleeping process can act on SIGTERM. One that cannot is killed at once when it has to go. */
   readonly hearsSignals: boolean;
 };
@@ -17,14 +19,23 @@ export const LEVEL_TRAITS: Readonly<Record<NapLevel, LevelTraits>> = {
     hostRam: 'weights',
     disk: 'nothing',
     preserves: ['process', 'weights', 'graphs'],
+    lives: true,
     hearsSignals: true,
   },
-  2: { gpu: 'context', hostRam: 'process', disk: 'nothing', preserves: ['process', 'graphs'], hearsSignals: true },
+  2: {
+    gpu: 'context',
+    hostRam: 'process',
+    disk: 'nothing',
+    preserves: ['process', 'graphs'],
+    lives: true,
+    hearsSignals: true,
+  },
   3: {
     gpu: 'nothing',
     hostRam: 'gpu-memory',
     disk: 'nothing',
     preserves: ['process', 'weights', 'kv-cache', 'graphs'],
+    lives: true,
     hearsSignals: false,
   },
   hybrid: {
@@ -32,7 +43,15 @@ export const LEVEL_TRAITS: Readonly<Record<NapLevel, LevelTraits>> = {
     hostRam: 'gpu-memory',
     disk: 'nothing',
     preserves: ['process', 'graphs'],
+    lives: true,
     hearsSignals: false,
   },
-  4: { gpu: 'nothing', hostRam: 'nothing', disk: 'image', preserves: ['process', 'graphs'], hearsSignals: false },
+  4: {
+    gpu: 'nothing',
+    hostRam: 'nothing',
+    disk: 'image',
+    preserves: ['process', 'graphs'],
+    lives: false,
+    hearsSignals: false,
+  },
 };

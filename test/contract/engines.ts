@@ -1,15 +1,16 @@
-import { levelsOf } from '../../src/app/levels.ts';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { test as base } from 'vitest';
 import { engineHttp } from '../../src/adapters/engine-http.ts';
+import { NvidiaSmi } from '../../src/adapters/nvidia-smi.ts';
 import { openProcesses } from '../../src/adapters/processes.ts';
 import { systemPrograms } from '../../src/adapters/programs.ts';
 import { stubServers } from '../../src/adapters/stub-server.ts';
 import { systemClock } from '../../src/adapters/system-clock.ts';
+import { levelMaker } from '../../src/app/levels.ts';
 import { nearest } from '../../src/config/nearest.ts';
-import type { ModelInput } from '../../src/config/schema.ts';
+import type { ConfigInput, ModelInput } from '../../src/config/schema.ts';
 import { modelId } from '../../src/core/kinds.ts';
 import type { Driver, Order } from '../../src/engines/driver.ts';
 import { DriverRegistry } from '../../src/engines/registry.ts';
@@ -23,8 +24,10 @@ type Engine = {
 };
 
 /** Makes engines of the model `alpha` over the real ports, and at the end of the test proves that none of them is left. */
-type Engines = {
-  make(model: ModelInput): Engine;
+export type Engines = {
+  /** A folder of the test's own. */
+  readonly folder: string;
+  make(model: ModelInput, root?: Omit<ConfigInput, 'models'>): Engine;
   /** A port that somebody listens on until the end of the test. */
   takenPort(): Promise<number>;
 };
@@ -38,13 +41,16 @@ export const test = base.extend<{ engines: Engines }>({
     const processes = await openProcesses({ stateDir: join(folder, 'state'), onProblem });
     const [drivers, listeners]: [Driver[], Server[]] = [[], []];
     const [clock, http, programs] = [systemClock(), engineHttp(), systemPrograms(process.env)];
-    const ports = { clock, processes, http, programs, stubs: stubServers, nearest, levelsOf };
     await use({
-      make(model) {
-        const config = goodConfig({ stop_grace_secs: 1, models: { alpha: marked(model, folder) } });
+      folder,
+      make(model, root = {}) {
+        const config = goodConfig({ stop_grace_secs: 1, ...root, models: { alpha: marked(model, folder) } });
         const alpha = config.models['alpha'];
         if (alpha === undefined) throw new Error('the config has no alpha');
         const engine: Omit<Engine, 'driver'> = { exits: [], warnings: [] };
+        const gpu = new NvidiaSmi(config.gpu.nvidia_smi_path, { clock, programs, processes });
+        const levelsOf = levelMaker(config, { clock, gpu, warned: (message) => void engine.warnings.push(message) });
+        const ports = { clock, processes, http, programs, stubs: stubServers, nearest, levelsOf };
         const driver = new DriverRegistry(ports, config).makeDriver(
           { model: modelId('alpha'), replica: drivers.length, config: alpha },
           {
@@ -76,7 +82,7 @@ export const test = base.extend<{ engines: Engines }>({
 
 /** Every process that stems from the model carries the folder in its environment. */
 const marked = (model: ModelInput, folder: string): ModelInput =>
-  'env' in model || model.backend === 'llama_server' || model.backend === 'command'
+  !('backend' in model) || 'env' in model || model.backend === 'llama_server' || model.backend === 'command'
     ? { ...model, env: { ...model.env, CATNAP_TEST: folder } }
     : model;
 

@@ -2,7 +2,7 @@ import { type Check } from './check.ts';
 import { commandsComplete, flagsAreOurs } from './commands.ts';
 import { publicHost, remoteIsNotUs } from './exposure.ts';
 import { keyFitsNothing, keyHasNoRight, keysClash } from './keys.ts';
-import { levelImpossible, levelNotYet, policyLevelUnused } from './levels.ts';
+import { allowedImpossible, levelImpossible, levelNotAllowed, levelNotYet, policyLevelUnused } from './levels.ts';
 import { aliasesClash, aliasesLead, defaultModelIsThere, someModel } from './names.ts';
 import { portsClash, replicasNeedPorts } from './ports.ts';
 import { impossibleModelTimes, impossibleTimes } from './times.ts';
@@ -19,6 +19,8 @@ export const CHECKS: readonly Check[] = [
   impossibleTimes,
   impossibleModelTimes,
   levelImpossible,
+  levelNotAllowed,
+  allowedImpossible,
   commandsComplete,
   flagsAreOurs,
   publicHost,

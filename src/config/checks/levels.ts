@@ -16,6 +16,36 @@ export const levelImpossible = eachModel((name, { backend }, subject) => {
   ];
 });
 
+/** A sleep level that the model's own list leaves out. */
+export const levelNotAllowed = eachModel((name, { backend }, subject) => {
+  const level = ownLevel(name, subject);
+  const allowed = ownList(name, subject);
+  if (level === undefined || level === 5 || allowed === undefined || allowed.includes(level)) return [];
+  if (!canTake(backend, level)) return [];
+  return [
+    {
+      path: ['models', name, 'sleep_level'],
+      message: `is ${level}, which levels_allowed leaves out`,
+      fix: `Put ${JSON.stringify(level)} into levels_allowed, or choose one of ${allowed.join(', ')}.`,
+    },
+  ];
+});
+
+/** A level in the list that the model's engine can never take. */
+export const allowedImpossible = eachModel((name, { backend }, subject) =>
+  (ownList(name, subject) ?? []).flatMap((level, at) =>
+    canTake(backend, level)
+      ? []
+      : [
+          {
+            path: ['models', name, 'levels_allowed', at],
+            message: `is ${level}, which ${backend} cannot do`,
+            fix: `In this version it can do ${LEVELS[backend].works.join(', ')}.`,
+          },
+        ],
+  ),
+);
+
 /** A sleep level that is fine for the engine and that this version replaces by 5. */
 export const levelNotYet = eachModel((name, { backend }, subject) => {
   const level = ownLevel(name, subject);
@@ -51,6 +81,11 @@ export const policyLevelUnused: Check = (subject) => {
 function ownLevel(name: string, { written }: Subject): SleepLevel | undefined {
   const model = written.models[name];
   return model !== undefined && 'sleep_level' in model ? model.sleep_level : undefined;
+}
+
+function ownList(name: string, { written }: Subject): readonly SleepLevel[] | undefined {
+  const model = written.models[name];
+  return model !== undefined && 'levels_allowed' in model ? model.levels_allowed : undefined;
 }
 
 const canTake = (backend: Backend, level: SleepLevel): boolean =>

@@ -49,6 +49,11 @@ export const swapped = {
   sleep_level: key(sleepLevel().optional(), 'How deep the model is put away when another is wanted.', {
     inherits: 'policy.sleep_level',
   }),
+  levels_allowed: key(
+    z.array(sleepLevel()).min(1).max(6).optional(),
+    'The levels it may ever be put to; the engine is started ready for them. A sleep that fails goes on to the next deeper one of them, and 5 is always the last.',
+    { examples: [[1, 5]], default_text: 'all that the engine can' },
+  ),
   replicas: key(count(1, 64).default(1), 'How many engines serve this model. They wake and go together.'),
 };
 

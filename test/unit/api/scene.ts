@@ -65,6 +65,7 @@ const stubModel: StubModel = {
   first_token_ms: 0,
   token_ms: 0,
   sleep_level: 5,
+  levels_allowed: [5],
   replicas: 1,
   enabled: true,
   aliases: [],

@@ -1,4 +1,5 @@
 import { describe, test } from 'vitest';
+import { DEPTH, LEVELS } from '../../../src/config/sleep-levels.ts';
 import { goodConfig, problemsOf, warningsOf } from '../../helpers/config.ts';
 
 const quickstart = {
@@ -69,15 +70,21 @@ describe('an llmux config works unchanged', () => {
   });
 });
 
+test('sleep levels are those that were asked for, and the others are there for when they fail', ({ expect }) => {
+  expect(warningsOf(quickstart)).toEqual([]);
+  const { models } = goodConfig(quickstart);
+  expect([models['qwen-14b']?.sleep_level, models['gemma-12b']?.sleep_level]).toEqual([1, 2]);
+  expect(models['qwen-14b']?.levels_allowed).toEqual(DEPTH.filter((level) => LEVELS.vllm_serve.works.includes(level)));
+});
+
 describe('what this version does not do is said', () => {
-  test('sleep levels 1 to 4 and hybrid are accepted, warned about, and stop the model', ({ expect }) => {
-    expect(warningsOf(quickstart)).toEqual([
-      'models.qwen-14b.sleep_level is 1, which this version does not do for vllm_serve: the model is stopped instead (level 5)',
-      'models.gemma-12b.sleep_level is 2, which this version does not do for vllm_serve: the model is stopped instead (level 5)',
-    ]);
-    expect(goodConfig(quickstart).models['qwen-14b']?.sleep_level).toBe(5);
-    for (const sleep_level of [3, 4, 'hybrid']) {
-      expect(warningsOf({ models: { a: { model_path: 'x', sleep_level } } })).toHaveLength(1);
+  test('sleep levels that this version does not do are accepted, warned about, and stop the model', ({ expect }) => {
+    for (const sleep_level of LEVELS.vllm_serve.accepted) {
+      const config = { models: { a: { model_path: 'x', sleep_level } } };
+      expect(warningsOf(config)).toEqual([
+        `models.a.sleep_level is ${sleep_level}, which this version does not do for vllm_serve: the model is stopped instead (level 5)`,
+      ]);
+      expect(goodConfig(config).models['a']?.sleep_level).toBe(5);
     }
   });
 

@@ -5,8 +5,6 @@ import { pathText } from '../../../src/config/place.ts';
 import { load, problemsOf, warningsOf } from '../../helpers/config.ts';
 
 const alpha = { backend: 'llama_server', model_path: '/models/alpha.gguf' };
-const stub = { backend: 'stub' };
-const server = { backend: 'command', command: 'server ${PORT}' };
 const remote = { backend: 'openai_remote', url: 'https://api.example.com' };
 const one = (model: unknown, rest: object = {}): unknown => ({ models: { a: model }, ...rest });
 
@@ -312,24 +310,6 @@ describe('remote models', () => {
     ['http://[::1]:3000', 'is the address of this catnap. Name the other server.'],
   ])('%s', ([url, problem], { expect }) => {
     expect(problemsOf(one({ ...remote, url }))).toEqual([`models.a.url ${problem}`]);
-  });
-});
-
-describe('sleep levels', () => {
-  test.for<[object, unknown, string]>([
-    [alpha, 1, 'is 1, which llama_server cannot do. In this version it can do 5.'],
-    [alpha, 'hybrid', 'is hybrid, which llama_server cannot do. In this version it can do 5.'],
-    [server, 2, 'is 2, which command cannot do. In this version it can do 5.'],
-    [stub, 4, 'is 4, which stub cannot do. In this version it can do 1, 2, 5.'],
-  ])('%j %s', ([model, sleep_level, problem], { expect }) => {
-    expect(problemsOf(one({ ...model, sleep_level }))).toEqual([`models.a.sleep_level ${problem}`]);
-  });
-
-  test('a level of the policy that some models cannot take is a warning that names them', ({ expect }) => {
-    const models = { a: alpha, b: stub, c: remote, d: { model_path: 'x' }, e: { ...alpha, sleep_level: 5 } };
-    expect(warningsOf({ models, policy: { sleep_level: 1 } })).toEqual([
-      'policy.sleep_level is 1, which this version cannot do for "a", "d": stopped instead (level 5)',
-    ]);
   });
 });
 

@@ -1,24 +1,34 @@
+import { levelMaker } from '../../../src/app/levels.ts';
 import { configFrom } from '../../../src/config/load.ts';
 import { nearest } from '../../../src/config/nearest.ts';
 import type { ModelInput } from '../../../src/config/schema.ts';
 import { modelId, type ModelId } from '../../../src/core/kinds.ts';
 import type { Done, Driver, Order } from '../../../src/engines/driver.ts';
 import { DriverRegistry } from '../../../src/engines/registry.ts';
+import type { Gpu } from '../../../src/ports/gpu.ts';
 import type { Program } from '../../../src/ports/programs.ts';
 import type { StubServers } from '../../../src/ports/stub-server.ts';
 import type { Level } from '../../../src/sleep/level.ts';
 import { Levels } from '../../../src/sleep/levels.ts';
+import { MemoryProof } from '../../../src/sleep/memory.ts';
 import { VirtualClock } from '../../helpers/virtual-clock.ts';
 import { answered, REFUSED, ScriptedHttp, ScriptedProcesses } from './scripted-ports.ts';
 
 const ALPHA: ModelId = modelId('alpha');
+
+const noGpu: Gpu = { read: async () => ({ kind: 'absent', reason: 'there is no GPU here' }) };
 
 type Told = { readonly exited: [number, string][]; readonly warned: string[] };
 
 /** One engine of the model `alpha` over scripted ports: every program exists, and no server answers until the test says so. */
 export function oneEngine(
   alpha: ModelInput,
-  { root = {}, stubs, levels = [] }: { root?: object; stubs?: StubServers; levels?: readonly Level[] } = {},
+  {
+    root = {},
+    stubs,
+    levels,
+    gpu = noGpu,
+  }: { root?: object; stubs?: StubServers; levels?: readonly Level[]; gpu?: Gpu } = {},
 ) {
   const clock = new VirtualClock();
   const processes = new ScriptedProcesses();
@@ -32,6 +42,10 @@ export function oneEngine(
   const find = async (name: string): Promise<Program | undefined> =>
     programs.has(name) ? programs.get(name) : { path: `/bin/${name}`, mark: '1' };
   const noStubs: StubServers = { open: () => Promise.reject(new Error('there is no stub here')) };
+  const warned = (message: string): void => void told.warned.push(message);
+  const memory = new MemoryProof({ clock, gpu, timeoutMs: 1_000 });
+  const proofs = { memory, answerMs: 1_000, warned };
+  const maker = levelMaker(config, { clock, gpu, warned });
   const registry = new DriverRegistry(
     {
       clock,
@@ -40,7 +54,7 @@ export function oneEngine(
       nearest,
       programs: { find },
       stubs: stubs ?? noStubs,
-      levelsOf: () => new Levels(levels),
+      levelsOf: (settings, own) => (levels === undefined ? maker(settings, own) : new Levels(levels, proofs)),
     },
     config,
   );

@@ -44,6 +44,10 @@ export class ScriptedChild implements Child {
     return this.hasExited ? [...this.others] : [this.pid, ...this.others];
   }
 
+  everyone(): Promise<readonly number[]> {
+    return this.members();
+  }
+
   tail(lines: number): readonly string[] {
     return this.#lines.slice(-lines);
   }

@@ -88,7 +88,7 @@ test('an engine that ends while it wakes is not awake', async ({ expect }) => {
   way.onWake = async () => processes.child.exit(9);
   const wake = watched(driver.wake(1, order(3).order));
   await clock.advance(1);
-  expect(failureOf(wake)).toContain('ended as soon as it was awake');
+  expect(failureOf(wake)).toContain('srv ended with code 9');
   expect(driver.backend).toBeUndefined();
 });
 

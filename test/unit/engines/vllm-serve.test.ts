@@ -14,9 +14,9 @@ test('a model without a backend is served by vLLM under its own name, quietly an
   expect(engine.processes.specs[0]).toMatchObject({
     argv: [
       ...['uv', 'run', 'vllm', 'serve', 'Qwen/Qwen3-0.6B', '--port', '8011', '--host', '127.0.0.1'],
-      ...['--served-model-name', 'alpha', '--max-model-len', '16k'],
+      ...['--served-model-name', 'alpha', '--enable-sleep-mode', '--max-model-len', '16k'],
     ],
-    env: { NO_COLOR: '1', VLLM_NO_USAGE_STATS: '1', DO_NOT_TRACK: '1' },
+    env: { NO_COLOR: '1', VLLM_NO_USAGE_STATS: '1', DO_NOT_TRACK: '1', VLLM_SERVER_DEV_MODE: '1' },
   });
   expect(engine.driver.backend).toMatchObject({ origin: 'http://127.0.0.1:8011', servedName: 'alpha' });
 });
@@ -32,6 +32,18 @@ test('a configured key reaches it by the environment, and what the user sets the
   await startUp(engine);
   expect(engine.processes.specs[0]?.env).toMatchObject({ VLLM_API_KEY: 'k1', NO_COLOR: '0' });
   expect(engine.driver.backend?.headers).toEqual({ authorization: 'Bearer k1' });
+});
+
+test('what it is not to be put to leaves no trace in how it is started, and the user has the last word', async ({
+  expect,
+}) => {
+  const only5 = vllm({ levels_allowed: [5] });
+  await startUp(only5);
+  expect(only5.processes.specs[0]?.argv).not.toContain('--enable-sleep-mode');
+  expect(only5.processes.specs[0]?.env).not.toHaveProperty('VLLM_SERVER_DEV_MODE');
+  const own = vllm({ extra_args: ['--enable-sleep-mode'] });
+  await startUp(own);
+  expect(own.processes.specs[0]?.argv.filter((arg) => arg === '--enable-sleep-mode')).toHaveLength(1);
 });
 
 test('a missing vLLM is told with the key that names it', async ({ expect }) => {

@@ -1,0 +1,93 @@
+import type { EngineAnswer } from '../ports/engine-http.ts';
+import { DriverError } from './driver.ts';
+import { failedCall, fieldOf } from './own-calls.ts';
+import type { OwnSleep, Sleeper } from './sleeper.ts';
+import { VllmAdapters } from './vllm-adapters.ts';
+import { knownBad, versionOf } from './vllm-version.ts';
+
+export type VllmSleepTerms = {
+  /** The model's path and the names it goes by. */
+  readonly names: readonly string[];
+  readonly speculates: boolean;
+  /** Whether anything in the config speaks of LoRA adapters, and whether they can be loaded while it runs. */
+  readonly lora: boolean;
+  readonly loraAtRunTime: boolean;
+  /** How long one question about its state, one step that moves memory, and the loading of weights may take. */
+  readonly askMs: number;
+  readonly sleepMs: number;
+  readonly stepMs: number;
+  readonly loadMs: number;
+};
+
+/** vLLM's sleep mode, over its development routes. Answers of 200 are no proof of anything here. */
+export class VllmSleep implements OwnSleep {
+  readonly #terms: VllmSleepTerms;
+  readonly #adapters: VllmAdapters;
+
+  constructor(terms: VllmSleepTerms) {
+    this.#terms = terms;
+    this.#adapters = new VllmAdapters(terms.stepMs);
+  }
+
+  async hindrance(level: 1 | 2, sleeper: Sleeper, signal: AbortSignal): Promise<string | undefined> {
+    const { names, speculates, lora, loraAtRunTime } = this.#terms;
+    if (level === 2 && speculates) return 'vLLM does not load the weights of a draft model again after level 2';
+    if (level === 2 && lora && !loraAtRunTime)
+      return 'adapters are lost at level 2, and can only be loaded again with VLLM_ALLOW_RUNTIME_LORA_UPDATING=True in `env`';
+    const [said, sleeping] = await Promise.all([
+      this.#get('/version', sleeper, signal),
+      this.#get('/is_sleeping', sleeper, signal),
+    ]);
+    const text = String(fieldOf(said, 'version'));
+    const version = versionOf(text);
+    const bad = version === undefined ? undefined : knownBad(level, { version, names, lora });
+    if (bad !== undefined) return `vLLM ${text} cannot be put to level ${level}: ${bad}`;
+    if (sleeping.kind === 'answered' && sleeping.status === 404)
+      return 'vLLM has no sleep routes: VLLM_SERVER_DEV_MODE does not reach it, or it is older than 0.7';
+    if (sleeping.kind !== 'answered') return `vLLM does not say whether it sleeps already: ${failedCall(sleeping)}`;
+    // It would answer 200 to any further sleep and do nothing.
+    if (fieldOf(sleeping, 'is_sleeping') === true) return 'vLLM sleeps already, half way, after a sleep that failed';
+    return undefined;
+  }
+
+  async release(level: 1 | 2, sleeper: Sleeper, signal: AbortSignal): Promise<void> {
+    if (this.#terms.lora) await this.#adapters.note(sleeper, signal);
+    await this.#post(`/sleep?level=${level}&mode=wait`, this.#terms.sleepMs, sleeper, signal);
+    if ((await this.sleeps(sleeper, signal)) === false)
+      throw new DriverError('vLLM took the order to sleep and says that it is awake');
+  }
+
+  async resume(part: 'weights' | 'kv_cache' | 'all', sleeper: Sleeper, signal: AbortSignal): Promise<void> {
+    const query = part === 'all' ? '' : `?tags=${part}`;
+    await this.#post(`/wake_up${query}`, this.#terms.stepMs, sleeper, signal);
+    if (part !== 'weights' && (await this.sleeps(sleeper, signal)) === true)
+      throw new DriverError('vLLM took the order to wake and says that it sleeps');
+  }
+
+  async reload(sleeper: Sleeper, signal: AbortSignal): Promise<void> {
+    await this.#post('/collective_rpc', this.#terms.loadMs, sleeper, signal, { method: 'reload_weights' });
+  }
+
+  async forget(sleeper: Sleeper, signal: AbortSignal): Promise<void> {
+    await this.#post('/reset_prefix_cache', this.#terms.stepMs, sleeper, signal);
+  }
+
+  async sleeps(sleeper: Sleeper, signal: AbortSignal): Promise<boolean | undefined> {
+    const said = fieldOf(await this.#get('/is_sleeping', sleeper, signal), 'is_sleeping');
+    return typeof said === 'boolean' ? said : undefined;
+  }
+
+  async settle(level: 1 | 2, sleeper: Sleeper, signal: AbortSignal): Promise<void> {
+    if (this.#terms.lora) await this.#adapters.restore(level, sleeper, signal);
+  }
+
+  #get(path: string, sleeper: Sleeper, signal: AbortSignal): Promise<EngineAnswer> {
+    return sleeper.call(path, { method: 'GET', limitMs: this.#terms.askMs, signal });
+  }
+
+  async #post(path: string, limitMs: number, sleeper: Sleeper, signal: AbortSignal, json?: unknown): Promise<void> {
+    const answer = await sleeper.call(path, { method: 'POST', limitMs, signal, ...(json !== undefined && { json }) });
+    if (answer.kind === 'answered' && answer.status < 300) return;
+    throw new DriverError(`vLLM ${path.split('?', 1)[0]}: ${failedCall(answer, limitMs)}`);
+  }
+}

@@ -1,0 +1,62 @@
+/** What is known of vLLM's versions and of models in them. Whatever is not listed is tried, and measured. */
+
+export type Version = readonly [major: number, minor: number, patch: number];
+
+/** The leading numbers, also of a build from source (`0.20.1rc2.dev3+gabc`); undefined for what has none. */
+export function versionOf(text: string): Version | undefined {
+  const [, major, minor, patch = '0'] = /^v?(\d+)\.(\d+)(?:\.(\d+))?/.exec(text) ?? [];
+  return major === undefined || minor === undefined ? undefined : [Number(major), Number(minor), Number(patch)];
+}
+
+type Known = {
+  /** From this version on. */
+  readonly from?: Version;
+  /** Up to this one, which is not among them. */
+  readonly before?: Version;
+  /** Matched against the model's path and names. */
+  readonly model?: RegExp;
+  /** Only with adapters. */
+  readonly lora?: true;
+  readonly levels: readonly (1 | 2)[];
+  readonly why: string;
+};
+
+const KNOWN_BAD: readonly Known[] = [
+  {
+    from: [0, 14, 0],
+    before: [0, 17, 0],
+    levels: [1, 2],
+    why: 'its sleep frees no memory; it does before 0.14 and from 0.17 on',
+  },
+  { before: [0, 8, 3], levels: [2], why: 'it cannot wake in parts, which level 2 needs; 0.8.3 and later can' },
+  { before: [0, 17, 0], model: /gpt-oss/i, levels: [2], why: 'it cannot load the weights of gpt-oss again' },
+  { model: /gemma-?4/i, levels: [2], why: 'Gemma 4 answers rubbish once its weights were loaded again' },
+  {
+    from: [0, 27, 1],
+    before: [0, 27, 2],
+    model: /nemotron-?h/i,
+    lora: true,
+    levels: [1],
+    why: 'waking damages the adapters of Nemotron-H',
+  },
+];
+
+type Subject = { readonly version: Version; readonly names: readonly string[]; readonly lora: boolean };
+
+/** Why this level does not work for this model in this version, as far as is known. */
+export function knownBad(level: 1 | 2, { version, names, lora }: Subject): string | undefined {
+  const found = KNOWN_BAD.find(
+    ({ from, before, model, lora: onlyLora, levels }) =>
+      levels.includes(level) &&
+      (from === undefined || !isBefore(version, from)) &&
+      (before === undefined || isBefore(version, before)) &&
+      (model === undefined || names.some((name) => model.test(name))) &&
+      (onlyLora === undefined || lora),
+  );
+  return found?.why;
+}
+
+function isBefore(a: Version, b: Version): boolean {
+  for (const at of [0, 1, 2] as const) if (a[at] !== b[at]) return a[at] < b[at];
+  return false;
+}

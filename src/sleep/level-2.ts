@@ -1,0 +1,54 @@
+import { DriverError } from '../engines/driver.ts';
+import type { OwnSleep, Sleeper } from '../engines/sleeper.ts';
+import { reasonOf, within } from '../engines/wait.ts';
+import type { Level } from './level.ts';
+import { timed } from './timed.ts';
+
+/**
+ * Weights given up and loaded again, by calls of the engine's own. Weights that were never loaded again make an engine
+ * that is healthy in every respect and talks rubbish, so what it says is looked at.
+ */
+export function level2(own: OwnSleep, answerMs: number): Level {
+  /** What it answered to the sample question when it was well. */
+  let well: string | undefined;
+  const sample = async (sleeper: Sleeper, signal: AbortSignal): Promise<string | undefined> => {
+    const said = await within(sleeper.clock, answerMs, signal, (limit) => sleeper.sample(limit));
+    if (signal.aborted) throw reasonOf(signal);
+    return said;
+  };
+  return {
+    level: 2,
+    hindrance: (sleeper, signal) => own.hindrance(2, sleeper, signal),
+    sleep: (sleeper, { signal }) =>
+      timed(sleeper.clock, async () => {
+        well ??= await sample(sleeper, signal);
+        await own.release(2, sleeper, signal);
+      }),
+    wake: (sleeper, { signal }) =>
+      timed(
+        sleeper.clock,
+        () => fillAgain(own, sleeper, signal),
+        async () => {
+          await own.settle(2, sleeper, signal);
+          const said = await sample(sleeper, signal);
+          if (well === undefined || isRubbish(well)) return;
+          if (said === undefined) throw new DriverError(`${sleeper.name} does not answer after level 2`);
+          if (isRubbish(said))
+            throw new DriverError(
+              `${sleeper.name} answers rubbish after level 2 (${JSON.stringify(said)}): its weights were not loaded again`,
+            );
+        },
+      ),
+  };
+}
+
+/** Nothing may be asked of the engine before the last step: half awake it dies of a request. */
+async function fillAgain(own: OwnSleep, sleeper: Sleeper, signal: AbortSignal): Promise<void> {
+  await own.resume('weights', sleeper, signal);
+  await own.reload(sleeper, signal);
+  await own.resume('kv_cache', sleeper, signal);
+  await own.forget(sleeper, signal);
+}
+
+/** Nothing, or one sign again and again: what comes of weights that are all zero. */
+const isRubbish = (text: string): boolean => /^\s*$|^\s*(\S)\1*\s*$/.test(text);

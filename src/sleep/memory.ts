@@ -1,0 +1,100 @@
+import { after } from '../core/kinds.ts';
+import { DriverError } from '../engines/driver.ts';
+import { pause, reasonOf } from '../engines/wait.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Gpu, GpuReading } from '../ports/gpu.ts';
+
+/** How much of what an engine held a level gives back. */
+export type Promised = 'most' | 'all';
+
+/** What CUDA, graphs and communicators of one process may keep at levels that promise most of it. */
+const CONTEXT_MIB = 1_536;
+/** Of what is above that, this share must be free, and of everything at least the smaller one. */
+const SHARE = 0.7;
+const LEAST_SHARE = 0.2;
+/** Where a device's whole use is all there is to go by, a change below this is taken for the doing of others. */
+const NOISE_MIB = 256;
+const LOOK_EVERY_MS = 100;
+
+/** What an engine held before it was put away. */
+export type Mark =
+  /** Its own processes are listed. */
+  | { readonly kind: 'own'; readonly mib: number; readonly processes: number }
+  /** The driver names processes that are not ours to match, as in a container: only whole devices can be compared. */
+  | { readonly kind: 'devices'; readonly usedMib: ReadonlyMap<string, number> }
+  | { readonly kind: 'unseen'; readonly reason: string };
+
+type Means = { readonly clock: Clock; readonly gpu: Gpu; readonly timeoutMs: number };
+
+/** Whether memory is really back, by the driver's own account and not by what an engine says. */
+export class MemoryProof {
+  readonly #means: Means;
+
+  constructor(means: Means) {
+    this.#means = means;
+  }
+
+  /** What these processes hold now, or held no longer ago than this. */
+  async mark(pids: readonly number[], maxAgeMs = 0): Promise<Mark> {
+    const sight = await this.#means.gpu.read(maxAgeMs);
+    return sight.kind === 'read' ? markOf(sight.reading, pids) : { kind: 'unseen', reason: sight.reason };
+  }
+
+  /** Resolves once memory is back as promised; rejects with what is still held when the time is over. */
+  async back(
+    before: Mark,
+    promised: Promised,
+    pids: () => Promise<readonly number[]>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { clock, gpu, timeoutMs } = this.#means;
+    if (before.kind === 'unseen') return;
+    const deadline = after(clock.now(), timeoutMs);
+    for (;;) {
+      const sight = await gpu.read(0);
+      if (signal.aborted) throw reasonOf(signal);
+      const held = sight.kind === 'read' ? stillHeld(before, promised, sight.reading, await pids()) : sight.reason;
+      if (held === undefined) return;
+      if (clock.now() >= deadline) throw new DriverError(`${held} after ${timeoutMs / 1_000} s`);
+      await pause(clock, LOOK_EVERY_MS, signal);
+      if (signal.aborted) throw reasonOf(signal);
+    }
+  }
+}
+
+function markOf({ devices, processes }: GpuReading, pids: readonly number[]): Mark {
+  const own = processes.filter(({ pid }) => pids.includes(pid));
+  const known = own.flatMap(({ usedMib }) => (usedMib === undefined ? [] : [usedMib]));
+  if (known.length > 0) return { kind: 'own', mib: sum(known), processes: known.length };
+  if (devices.length === 0) return { kind: 'unseen', reason: 'there is no GPU' };
+  return { kind: 'devices', usedMib: new Map(devices.map(({ uuid, usedMib }) => [uuid, usedMib])) };
+}
+
+/** What is wrong, in words; undefined when enough is free. */
+function stillHeld(
+  before: Exclude<Mark, { kind: 'unseen' }>,
+  promised: Promised,
+  { devices, processes }: GpuReading,
+  pids: readonly number[],
+): string | undefined {
+  if (before.kind === 'devices') {
+    const { usedMib: then } = before;
+    const freed = devices.some(({ uuid, usedMib }) => {
+      const was = then.get(uuid) ?? 0;
+      return was - usedMib >= Math.max(NOISE_MIB, LEAST_SHARE * was);
+    });
+    return freed ? undefined : 'no GPU has more free memory than before';
+  }
+  const held = sum(processes.flatMap(({ pid, usedMib = 0 }) => (pids.includes(pid) ? [usedMib] : [])));
+  return before.mib - held >= dueOf(before, promised)
+    ? undefined
+    : `its processes still hold ${held} of ${before.mib} MiB of GPU memory`;
+}
+
+/** How much must be free. */
+function dueOf({ mib, processes }: { readonly mib: number; readonly processes: number }, promised: Promised): number {
+  if (promised === 'all') return 0.95 * mib;
+  return Math.max(SHARE * (mib - CONTEXT_MIB * processes), LEAST_SHARE * mib);
+}
+
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);

@@ -1,0 +1,64 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ConfigInput, ModelInput } from '../../src/config/schema.ts';
+import { Ledger, type Gpu } from '../fixtures/lab/ledger.ts';
+import type { Settings } from '../fixtures/lab/settings.ts';
+
+const PROGRAMS = join(import.meta.dirname, '../fixtures/lab');
+const TOOLS = ['vllm', 'nvidia-smi', 'cuda-checkpoint'] as const;
+
+type VllmInput = Extract<ModelInput, { backend?: 'vllm_serve' | 'vllm' | undefined }>;
+type More = Partial<Omit<VllmInput, 'env'>> & { readonly env?: Readonly<Record<string, string>> };
+
+/** Engines, tools and GPUs that are not there: separate programs over one ledger of memory, which goes wrong as it is told to. */
+export class Lab {
+  readonly ledger: Ledger;
+  readonly #folder: string;
+
+  /** By default one GPU that holds one model of the usual size and the sleeping rests of several. */
+  constructor(folder: string, totalsMib: readonly number[] = [24_000]) {
+    this.#folder = join(folder, 'lab');
+    mkdirSync(join(this.#folder, 'bin'), { recursive: true });
+    const gpus = totalsMib.map((totalMib, index): Gpu => ({ index, uuid: `GPU-lab-${index}`, totalMib }));
+    this.ledger = Ledger.make(this.#folder, gpus);
+    for (const tool of TOOLS) this.#program(tool, join(PROGRAMS, `${tool}.ts`));
+    // Rights are not what is tested: whoever asks for more gets on as before.
+    const sudo = `#!/bin/sh\n[ "$1" = -n ] && shift\nexec "$@"\n`;
+    writeFileSync(join(this.#folder, 'bin', 'sudo'), sudo, { mode: 0o755 });
+  }
+
+  tool(name: (typeof TOOLS)[number]): string {
+    return join(this.#folder, 'bin', name);
+  }
+
+  /** What catnap is started with, so that it finds the lab's tools. */
+  get env(): Readonly<Record<string, string>> {
+    return { PATH: `${join(this.#folder, 'bin')}:${process.env['PATH'] ?? ''}` };
+  }
+
+  /** The keys of a config that lead to the lab's tools. */
+  get root(): Omit<ConfigInput, 'models'> {
+    return {
+      vllm_command: this.tool('vllm'),
+      gpu: { nvidia_smi_path: this.tool('nvidia-smi'), free_timeout_secs: 2 },
+      checkpoint: { cuda_checkpoint_path: this.tool('cuda-checkpoint') },
+    };
+  }
+
+  /** A model on the vLLM that is not there. */
+  vllm(settings: Partial<Settings> = {}, { env = {}, ...more }: More = {}): VllmInput {
+    return { model_path: 'lab/model', env: { ...env, LAB_VLLM: JSON.stringify(settings) }, ...more };
+  }
+
+  #program(name: string, source: string): void {
+    const node = `exec '${process.execPath}' --disable-warning=ExperimentalWarning '${source}' "$@"`;
+    writeFileSync(
+      join(this.#folder, 'bin', name),
+      `#!/bin/sh\nLAB='${this.#folder}'\nNODE_COMPILE_CACHE='${tmpdir()}/catnap-lab-cache'\nexport LAB NODE_COMPILE_CACHE\n${node}\n`,
+      {
+        mode: 0o755,
+      },
+    );
+  }
+}
