@@ -16,8 +16,13 @@ export type DoorTerms = {
   readonly hosts: readonly string[];
   /** The origins of web pages that may ask models, or `*`. */
   readonly corsOrigins: readonly string[];
+  /** Whom the port is for, when operators have one of their own. */
+  readonly serves?: Side;
   readonly clock: Clock;
 };
+
+/** One of two ports, and where the other is. */
+export type Side = { readonly whom: 'clients' | 'operators'; readonly others: number };
 
 /** What the door says to one request. */
 export type Entry = Reading & { readonly visitor: Visitor; readonly denial: Denial | undefined };
@@ -31,8 +36,10 @@ export class Door {
   readonly #pages: Pages;
   readonly #asksToInfer: boolean;
   readonly #asksToSteer: boolean;
+  readonly #serves: Side | undefined;
 
-  constructor({ keys, hosts, corsOrigins, clock }: DoorTerms) {
+  constructor({ keys, hosts, corsOrigins, serves, clock }: DoorTerms) {
+    this.#serves = serves;
     this.#ring = new Keyring(keys, clock);
     this.#asksToInfer = keys.some(({ infer }) => infer);
     this.#asksToSteer = keys.some(({ admin }) => admin);
@@ -68,7 +75,10 @@ export class Door {
     if (row?.access === 'open') return undefined;
     // What is refused to everybody is refused in the words of the data plane, to those who may ask it.
     if (row?.access === 'admin' && row.use !== 'refused') return visitor.maySteer();
-    return this.#mayInfer(req, row?.use === 'answered', identity);
+    const infers = this.#mayInfer(req, row?.use === 'answered', identity);
+    if (this.#serves?.whom !== 'operators') return infers;
+    // Operators reach engines by their own paths, which is the only thing of an engine that is steering.
+    return row?.path === UPSTREAM ? (visitor.maySteer() ?? infers) : elsewhere('Models are asked', this.#serves);
   }
 
   #mayInfer(req: IncomingMessage, onlyReads: boolean, identity: Identity): Denial | undefined {
@@ -79,12 +89,20 @@ export class Door {
   }
 
   #maySteer(req: IncomingMessage, identity: Identity): Denial | undefined {
+    if (this.#serves?.whom === 'clients') return elsewhere('catnap is steered', this.#serves);
     const page = this.#pages.maySteer(req);
     if (page !== undefined) return page;
     if (this.#asksToSteer) return needs(req, identity, 'admin');
     return isFromHere(req) ? undefined : { code: 'forbidden', message: ONLY_HERE };
   }
 }
+
+const UPSTREAM = '/upstream/*';
+
+const elsewhere = (what: string, { others }: Side): Denial => ({
+  code: 'not_found',
+  message: `${what} on another port of this catnap${others === 0 ? '' : `: ${others}`}.`,
+});
 
 const ONLY_HERE =
   'Without a key that has `admin`, this path answers only requests made on the machine catnap runs on, ' +

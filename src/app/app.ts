@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { Door } from '../access/door.ts';
+import { Door, type Side } from '../access/door.ts';
 import { engineHttp } from '../adapters/engine-http.ts';
 import { NvidiaSmi } from '../adapters/nvidia-smi.ts';
 import { openProcesses, type SystemProcesses } from '../adapters/processes.ts';
@@ -48,6 +48,7 @@ export class App {
   readonly #supervisor: Supervisor;
   readonly #startedAt: Date;
   #listener: Listener | undefined;
+  #adminListener: Listener | undefined;
   #metricsPort: MetricsPort | undefined;
 
   /** Rejects with a message that says what to change, and leaves nothing behind then. */
@@ -73,6 +74,7 @@ export class App {
     } catch (error) {
       app.#metricsPort?.close();
       await app.#listener?.close(0);
+      await app.#adminListener?.close(0);
       await processes.close();
       throw error;
     }
@@ -107,7 +109,8 @@ export class App {
     const waiting = models.reduce((sum, model) => sum + model.waiting, 0);
     reporter.report({ kind: 'shutdown-asked', by, inFlight, waiting });
     await this.#supervisor.shutDown(withinMs);
-    await this.#listener?.close(Math.min(LAST_BYTES_MS, ms(config.shutdown_timeout_secs)));
+    const lastBytes = Math.min(LAST_BYTES_MS, ms(config.shutdown_timeout_secs));
+    await Promise.all([this.#listener?.close(lastBytes), this.#adminListener?.close(lastBytes)]);
     this.#metricsPort?.close();
     await this.#processes.close();
     reporter.report({ kind: 'stopped', uptimeMs: clock.wallTime().getTime() - this.#startedAt.getTime() });
@@ -159,9 +162,29 @@ export class App {
     const { host, port } = config;
     // Clients come last: once they are let in, nothing can go wrong with the start any more.
     if (config.metrics_port !== 0) await this.#listenForMetrics(metricsPlane({ metrics: scrape, bug }));
-    const door = new Door({ keys: config.keys, hosts: [host], corsOrigins: config.cors_origins, clock });
+    if (config.admin_port !== null) {
+      const own = { ...gate, corsOrigins: [] };
+      const door = this.#door({ whom: 'operators', others: port });
+      this.#adminListener = await Listener.open({
+        host,
+        port: config.admin_port,
+        key: 'admin_port',
+        gate: own,
+        control: plane,
+        door,
+      });
+      reporter.report({ kind: 'listening', what: 'admin', url: urlOf(host, this.#adminListener.port) });
+    }
+    const door = this.#door(config.admin_port === null ? undefined : { whom: 'clients', others: config.admin_port });
     this.#listener = await Listener.open({ host, port, gate, control: plane, door });
     reporter.report({ kind: 'listening', what: 'main', url: urlOf(host, this.#listener.port) });
+  }
+
+  #door(serves: Side | undefined): Door {
+    const { config, clock } = this.#options;
+    const hosts = [config.host, ...config.allowed_hosts];
+    const { keys, cors_origins: corsOrigins } = config;
+    return new Door({ keys, hosts, corsOrigins, clock, ...(serves !== undefined && { serves }) });
   }
 
   async #listenForMetrics(plane: ReturnType<typeof metricsPlane>): Promise<void> {

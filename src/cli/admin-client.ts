@@ -1,6 +1,7 @@
 import { request } from 'undici';
 import type { z } from 'zod';
 import { ErrorAnswer } from '../api/admin/contract.ts';
+import type { Address } from './address.ts';
 
 /** How long a running catnap may take to answer. It answers from memory. */
 const LIMIT_MS = 5_000;
@@ -10,10 +11,11 @@ export type Asked<T> =
   | { readonly kind: 'failed'; readonly why: string };
 
 /** Asks a running catnap. What it answers is checked against the contract before anybody relies on it. */
-export async function askAdmin<T>(base: string, path: string, schema: z.ZodType<T>): Promise<Asked<T>> {
+export async function askAdmin<T>({ url: base, key }: Address, path: string, schema: z.ZodType<T>): Promise<Asked<T>> {
   const url = `${base}${path}`;
+  const headers = key === undefined ? {} : { authorization: `Bearer ${key}` };
   try {
-    const { statusCode, body } = await request(url, { signal: AbortSignal.timeout(LIMIT_MS) });
+    const { statusCode, body } = await request(url, { headers, signal: AbortSignal.timeout(LIMIT_MS) });
     return readAnswer(url, statusCode, await body.text(), schema);
   } catch (error) {
     return { kind: 'failed', why: whyUnreachable(base, error) };
@@ -24,7 +26,8 @@ function readAnswer<T>(url: string, status: number, text: string, schema: z.ZodT
   const raw = parsed(text);
   if (status !== 200) {
     const refusal = ErrorAnswer.safeParse(raw);
-    const why = refusal.success ? refusal.data.error.message : 'that is not an answer of catnap';
+    const hint = status === 401 ? ' Here, set CATNAP_KEY to it.' : '';
+    const why = refusal.success ? refusal.data.error.message + hint : 'that is not an answer of catnap';
     return { kind: 'failed', why: `${url} answered ${status}: ${why}` };
   }
   const answer = schema.safeParse(raw);

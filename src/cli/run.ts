@@ -159,6 +159,7 @@ const json = <T>(command: Argv<T>) =>
 const EPILOGUE = `Environment:
   CATNAP_LOG         what is logged: a level for all, others by target, as in info,engine=debug
   CATNAP_LOG_FORMAT  human or json; by default human on a terminal
+  CATNAP_KEY         the key of an operator, for the commands that ask a running catnap
   NO_COLOR           no colours
 
 Exit codes: 0 all is well, 1 what was asked about failed, 2 bad usage or config, 70 a bug in catnap.`;

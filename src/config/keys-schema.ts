@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { count, key, path, text } from './fields.ts';
+import { count, key, path, port, text } from './fields.ts';
 import { parseKeyHash } from './key-hash.ts';
 
 /** Names go into logs, headers and metric labels. */
@@ -44,10 +44,24 @@ export const KeySchema = z.strictObject({
 
 export type KeyWritten = z.output<typeof KeySchema>;
 
+/** A name as it stands in `Host`, without a port. */
+const hostName = () =>
+  z.string().regex(/^[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,251}[A-Za-z0-9_])?$/, 'must be a host name without a port');
+
 /** Who may use catnap. */
 export const admittance = {
   keys: key(
     z.array(KeySchema).max(1_000).default([]),
     'The keys of clients. As long as none has `infer`, everybody who reaches the port may ask models; as long as none has `admin`, everybody on this machine may steer catnap, and nobody else.',
+  ),
+  allowed_hosts: key(
+    z.array(hostName()).max(100).default([]),
+    'Names under which catnap is reached, such as the public name of a reverse proxy before it. Addresses, names without a dot and private names need not be listed. The class `admin` answers under no other name.',
+    { examples: [['llm.example.org']] },
+  ),
+  admin_port: key(
+    port().nullable().default(null),
+    'A port of its own for the class `admin`, which then answers there and no longer on the main port. It is on `host` too.',
+    { default_text: '`null`: on the main port' },
   ),
 };

@@ -5,7 +5,6 @@ export const NOT_YET_BACKENDS: readonly string[] = ['sglang', 'exllamav3', 'llam
 export const NOT_YET_POLICIES: readonly string[] = ['cost_aware', 'time_slice', 'slack'];
 
 export const NOT_YET_KEYS: ReadonlySet<string> = new Set([
-  'admin_port',
   'stages',
   'triton',
   'capture',

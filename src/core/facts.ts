@@ -7,7 +7,7 @@ import type { SwapRecord } from './swap.ts';
 
 /** Everything worth telling: past tense, told once. The log, the metrics and the journal are renderings of it. */
 export type Fact =
-  | { readonly kind: 'listening'; readonly what: 'main' | 'metrics'; readonly url: string }
+  | { readonly kind: 'listening'; readonly what: 'main' | 'admin' | 'metrics'; readonly url: string }
   | { readonly kind: 'stopped'; readonly uptimeMs: number }
   | { readonly kind: 'shutdown-asked'; readonly by: string; readonly inFlight: number; readonly waiting: number }
   | { readonly kind: 'warned'; readonly message: string }
@@ -63,6 +63,18 @@ export type Fact =
   | { readonly kind: 'request-arrived'; readonly model: ModelId }
   | { readonly kind: 'request-granted'; readonly model: ModelId; readonly waitedMs: number }
   | { readonly kind: 'request-ended'; readonly request: RequestRecord }
+  | {
+      /** Somebody changed something by way of the control planes, or tried to. */
+      readonly kind: 'admin-acted';
+      readonly request: string;
+      /** The name of his key; undefined when he needed none or had none. */
+      readonly key: string | undefined;
+      readonly peer: string;
+      /** Method and path, without the query. */
+      readonly action: string;
+      /** What he was answered. */
+      readonly status: number;
+    }
   | { readonly kind: 'client-error'; readonly reason: string };
 
 /** One request, told once when it has ended. */

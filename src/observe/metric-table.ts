@@ -140,6 +140,18 @@ export const TABLE = {
     help: 'Connections closed because what came was no HTTP request.',
     labels: [],
   },
+  keyRequests: {
+    name: 'catnap_key_requests_total',
+    type: 'counter',
+    help: 'Requests that came with a key of the config, by its name and how they ended.',
+    labels: ['key', 'outcome'],
+  },
+  adminActs: {
+    name: 'catnap_admin_actions_total',
+    type: 'counter',
+    help: 'What operators changed or tried to, by the name of the key, which is empty without one.',
+    labels: ['key', 'result'],
+  },
 } as const satisfies Record<string, MetricRow>;
 
 export const METRICS: readonly MetricRow[] = Object.values(TABLE);

@@ -90,6 +90,8 @@ function makeMeters(registry: Registry) {
     leasesCut: counter(TABLE.leasesCut),
     leftovers: counter(TABLE.leftovers),
     clientErrors: counter(TABLE.clientErrors),
+    keyRequests: counter(TABLE.keyRequests),
+    adminActs: counter(TABLE.adminActs),
   } satisfies Record<keyof typeof TABLE, unknown>;
 }
 
@@ -116,6 +118,9 @@ function count(meters: Meters, fact: Fact): void {
     case 'leftover-reaped':
       meters.leftovers.inc({ gone: String(fact.gone) });
       return;
+    case 'admin-acted':
+      meters.adminActs.inc({ key: fact.key ?? '', result: fact.status < 400 ? 'done' : 'refused' });
+      return;
     case 'client-error':
       meters.clientErrors.inc();
       return;
@@ -141,7 +146,8 @@ function waitedInVain({ outcome, code }: RequestRecord): boolean {
 }
 
 function countRequest(meters: Meters, request: RequestRecord): void {
-  const { model = '', outcome, code, queuedMs, firstByteMs } = request;
+  const { model = '', key, outcome, code, queuedMs, firstByteMs } = request;
+  if (key !== undefined) meters.keyRequests.inc({ key, outcome });
   meters.requests.inc({ model, outcome });
   if (code !== undefined) meters.errors.inc({ model, code });
   if (waitedInVain(request)) meters.queueWait.observe({ model }, secs(queuedMs));

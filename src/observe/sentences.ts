@@ -36,7 +36,7 @@ export function sentence(fact: Fact): Sentence {
   switch (fact.kind) {
     case 'listening':
       return say('app', 'info', () =>
-        fact.what === 'main' ? `catnap listens on ${fact.url}` : `metrics are at ${fact.url}`,
+        fact.what === 'metrics' ? `metrics are at ${fact.url}` : `${LISTENER[fact.what]} on ${fact.url}`,
       );
     case 'stopped':
       return say('app', 'info', () => `catnap has stopped after ${span(fact.uptimeMs)}`);
@@ -73,12 +73,19 @@ export function sentence(fact: Fact): Sentence {
       const crowd = level === 'debug' ? undefined : `${request.model ?? ''} ${request.code ?? request.outcome}`;
       return say('request', level, () => ended(request, path), { fields: { ...request, path }, crowd });
     }
+    case 'admin-acted': {
+      const done = fact.status < 400;
+      const crowd = done ? undefined : `admin ${fact.peer}`;
+      return say('app', done ? 'info' : 'warn', () => acted(fact), { crowd });
+    }
     case 'client-error':
       return say('request', 'debug', () => `a client sent what is no HTTP request: ${fact.reason}`);
     default:
       return unreachable(fact);
   }
 }
+
+const LISTENER = { main: 'catnap listens', admin: 'operators are answered' };
 
 type Of<Kind extends Fact['kind']> = Extract<Fact, { readonly kind: Kind }>;
 
@@ -91,6 +98,11 @@ function shutdown({ by, inFlight, waiting }: Of<'shutdown-asked'>): string {
 function leftover({ model, pid, port, gone }: Of<'leftover-reaped'>): string {
   const what = `an engine of ${model} (pid ${pid}, port ${port}) that an earlier catnap left running`;
   return gone ? `ended ${what}` : `could not end ${what}; its port and memory are still taken`;
+}
+
+function acted({ action, key, peer, status, request }: Of<'admin-acted'>): string {
+  const who = key === undefined ? `somebody at ${peer}` : `${key} at ${peer}`;
+  return `${who}: ${shownPath(action)} was answered ${status} [${request}]`;
 }
 
 const TRIED: Readonly<Record<FailedWhile, string>> = {
@@ -181,8 +193,11 @@ function requestLevel({ outcome, code, status }: RequestRecord): Level {
   return outcome === 'served' && status < 500 ? 'debug' : 'warn';
 }
 
-function ended({ id, method, model, outcome, status, code, queuedMs, totalMs }: RequestRecord, path: string): string {
-  const whose = model === undefined ? '' : ` for ${model}`;
+function ended(
+  { id, method, key, model, outcome, status, code, queuedMs, totalMs }: RequestRecord,
+  path: string,
+): string {
+  const whose = `${model === undefined ? '' : ` for ${model}`}${key === undefined ? '' : ` by ${key}`}`;
   const end = code === undefined ? `${outcome}, ${status}` : `${outcome}, ${status} ${code}`;
   const waited = queuedMs < 0.5 ? '' : `, ${span(queuedMs)} of it waiting`;
   return `${method} ${path}${whose}: ${end} after ${span(totalMs)}${waited} [${id}]`;

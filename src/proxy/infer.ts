@@ -5,12 +5,13 @@ import { admit } from './admit.ts';
 import { Answer } from './answer.ts';
 import { Asking, type Asked, type Call } from './ask.ts';
 import { OUR_BUG, renderRefusal, type Refusal } from './envelope.ts';
+import { isHarmlessCall } from './engine-control.ts';
 import { forward, type Ending } from './forward.ts';
 import type { Gate } from './gate.ts';
 import { serverTiming } from './headers.ts';
 import type { Pools } from './pools.ts';
 import { questionFor } from './question.ts';
-import { CLIENT_LEFT, newTally, pathOf, report, type End } from './record.ts';
+import { CLIENT_LEFT, newTally, pathOf, report, tellAct, type End } from './record.ts';
 import { refuse } from './refuse.ts';
 import { routeUpstream } from './route-upstream.ts';
 import { routeRequest, type Route } from './route.ts';
@@ -21,6 +22,12 @@ import { WaitComments } from './wait-comments.ts';
 export function infer(gate: Gate, pools: Pools, call: Call): Promise<void> {
   return new Inference(gate, pools, call).live();
 }
+
+/** Putting engines away and waking them is the stage's. */
+const NOT_THIS_CALL: Refusal = {
+  code: 'forbidden',
+  message: 'A remote call must name one method, and none that puts weights away or brings them back.',
+};
 
 /** Keeps the method, and nobody remembers it. */
 const MOVED = 307;
@@ -48,7 +55,11 @@ class Inference {
     const { mayUse } = visitor;
     for (const [name, value] of Object.entries(visitor.limits())) call.res.setHeader(name, value);
     this.#route =
-      routeUpstream(head, { assets, isModel: (name) => gate.find(name, mayUse) !== undefined }) ?? routeRequest(head);
+      routeUpstream(head, {
+        assets,
+        isModel: (name) => gate.find(name, mayUse) !== undefined,
+        maySteer: () => visitor.maySteer(),
+      }) ?? routeRequest(head);
     const { clock, limits } = gate;
     const { dialect } = this.#route;
     this.#answer = new Answer(call.res, { id: call.arrival.id, dialect, clock, slowReaderMs: limits.slowReaderMs });
@@ -67,6 +78,7 @@ class Inference {
     this.#asking?.done();
     const { id, at } = arrival;
     const key = entry.visitor.name;
+    if (this.#route.kind === 'infer' && this.#route.steers !== undefined) tellAct(this.#gate, this.#call, end.status);
     report(this.#gate, { id, at, method: req.method ?? '', path: pathOf(req.url), key }, this.#tally, end);
   }
 
@@ -93,6 +105,7 @@ class Inference {
     if (asked.kind === 'refused') return this.#tell(asked.refusal, 'rejected');
 
     this.#tally.model = asked.target.model;
+    if (this.#route.steers === 'checked' && !isHarmlessCall(asked.body)) return this.#tell(NOT_THIS_CALL, 'rejected');
     if (this.#route.looks) return this.#look(asked);
     const silence = silenceOf(this.#call.req.headers);
     const comments = asked.streams ? this.#comments(asked, silence) : undefined;

@@ -1,6 +1,7 @@
 import type { ErrorCode } from '../core/errors.ts';
 import type { Millis, ModelId } from '../core/kinds.ts';
 import type { Outcome } from '../core/outcome.ts';
+import type { Call } from './ask.ts';
 import type { Gate } from './gate.ts';
 
 /** The status in the record of a client that had left. */
@@ -52,6 +53,15 @@ export function report({ reporter, clock }: Gate, begun: Begun, tally: Tally, en
     },
   });
 }
+
+/** Tells what somebody did who may steer catnap, or tried to without. */
+export function tellAct({ reporter }: Pick<Gate, 'reporter'>, { req, arrival, entry }: Acted, status: number): void {
+  const action = `${req.method ?? ''} ${pathOf(req.url)}`;
+  const peer = req.socket.remoteAddress ?? 'unknown';
+  reporter.report({ kind: 'admin-acted', request: arrival.id, key: entry.visitor.name, peer, action, status });
+}
+
+type Acted = Pick<Call, 'req' | 'arrival' | 'entry'>;
 
 /** The path of a target, without its query, which may hold what is not for logs. */
 export const pathOf = (url: string | undefined): string => (url ?? '').split('?', 1)[0] ?? '';

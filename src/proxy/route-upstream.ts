@@ -1,4 +1,6 @@
+import type { Denial } from '../access/denial.ts';
 import { originForm } from '../access/path.ts';
+import { steering } from './engine-control.ts';
 import { isRead, controlsEngine, refused, type Head, type Route } from './route.ts';
 
 /** Below it stand the models, and below each of them whatever its server answers. */
@@ -9,10 +11,12 @@ export type UpstreamTerms = {
   readonly isModel: (name: string) => boolean;
   /** Paths of the servers' own pages, which wake no model. */
   readonly assets: readonly RegExp[];
+  /** Why engines may not be steered; undefined when they may. Absent where nobody may. */
+  readonly maySteer?: () => Denial | undefined;
 };
 
 /** Decides about `/upstream/{model}/*`; undefined for every other path. What follows the model goes to its server as it is written. */
-export function routeUpstream({ method, url }: Head, { isModel, assets }: UpstreamTerms): Route | undefined {
+export function routeUpstream({ method, url }: Head, { isModel, assets, maySteer }: UpstreamTerms): Route | undefined {
   const target = originForm(url);
   if (!target.startsWith(UPSTREAM)) return undefined;
   const mark = target.search(/[?#]/);
@@ -35,8 +39,19 @@ export function routeUpstream({ method, url }: Head, { isModel, assets }: Upstre
     );
   }
   if (controlsEngine(method, parts)) {
+    const use = steering(parts);
     const message = `/${parts.join('/')} controls an engine. Only catnap does that; ask it instead.`;
-    return refused('openai', 'forbidden', message);
+    if (use === 'never' || maySteer === undefined) return refused('openai', 'forbidden', message);
+    const denial = maySteer();
+    if (denial !== undefined) return { kind: 'refused', refusal: denial, dialect: 'openai' };
+    return {
+      kind: 'infer',
+      target: `/${rest}${tail}`,
+      dialect: 'openai',
+      named: { in: 'path', name },
+      looks: true,
+      steers: use,
+    };
   }
   const looks = isRead(method) && assets.some((pattern) => pattern.test(`/${parts.join('/')}`));
   const dialect = parts[0] === 'v1' && parts[1] === 'messages' ? 'anthropic' : 'openai';

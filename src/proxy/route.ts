@@ -11,6 +11,8 @@ export type Route =
       readonly named: Named;
       /** Whether it only looks at a model that is awake, and wakes none. */
       readonly looks: boolean;
+      /** Set when an operator steers an engine; `checked`: its body decides whether he may. */
+      readonly steers?: 'passed on' | 'checked';
     }
   | { readonly kind: 'moved'; readonly to: string; readonly dialect: Dialect }
   | { readonly kind: 'refused'; readonly refusal: Refusal; readonly dialect: Dialect };

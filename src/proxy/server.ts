@@ -11,8 +11,9 @@ import type { Arrival, Gate } from './gate.ts';
 import { infer } from './infer.ts';
 import { readAsPlain } from './plain-request.ts';
 import { Pools } from './pools.ts';
-import { CLIENT_HAS_LEFT } from './record.ts';
+import { CLIENT_HAS_LEFT, CLIENT_LEFT, tellAct } from './record.ts';
 import { refuse } from './refuse.ts';
+import { isRead } from './route.ts';
 import { requestId } from './request-id.ts';
 import { isWebSocket, upgrade } from './upgrade.ts';
 
@@ -23,6 +24,8 @@ export type ListenerOptions = {
   readonly host: string;
   /** 0: any free one. */
   readonly port: number;
+  /** The key of the config that sets it. */
+  readonly key?: string;
   readonly gate: Gate;
   readonly control: ControlPlane;
   /** Who may use what of it. */
@@ -51,7 +54,7 @@ export class Listener {
   /** Rejects with a message that says what to change when the address cannot be had. */
   static async open(options: ListenerOptions): Promise<Listener> {
     const listener = new Listener(options);
-    await listener.#listen(options.host, options.port);
+    await listener.#listen(options);
     return listener;
   }
 
@@ -107,9 +110,9 @@ export class Listener {
     this.#pools.destroy();
   }
 
-  #listen(host: string, port: number): Promise<void> {
+  #listen({ host, port, key = 'port' }: ListenerOptions): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    this.#server.once('error', (error) => reject(new Error(cannotListen(error, host, port), { cause: error })));
+    this.#server.once('error', (error) => reject(new Error(cannotListen(error, host, port, key), { cause: error })));
     this.#server.listen(port, host, () => {
       this.#server.removeAllListeners('error');
       this.#server.on('error', (error) => this.#clientWrong(error.message));
@@ -144,6 +147,9 @@ export class Listener {
   #serve(call: Call): void {
     const { req, res, arrival, expectsContinue, entry } = call;
     const { denial, visitor, row, twisted } = entry;
+    if (row?.access === 'admin' && row.use === 'answered' && !isRead(req.method ?? '')) {
+      res.once('close', () => tellAct(this.#gate, call, res.headersSent ? res.statusCode : CLIENT_LEFT));
+    }
     if (denial !== undefined && row?.use === 'answered') {
       refuse(req, res, renderRefusal(denial, 'openai', arrival.id), this.#gate.clock);
       return;
@@ -220,13 +226,13 @@ export class Listener {
   }
 }
 
-function cannotListen(error: NodeJS.ErrnoException, host: string, port: number): string {
+function cannotListen(error: NodeJS.ErrnoException, host: string, port: number, key: string): string {
   const where = `cannot listen on ${host}:${port}`;
   switch (error.code) {
     case 'EADDRINUSE':
-      return `${where}: another program uses it; set \`port\` to a free one`;
+      return `${where}: another program uses it; set \`${key}\` to a free one`;
     case 'EACCES':
-      return `${where}: no permission; set \`port\` to 1024 or more`;
+      return `${where}: no permission; set \`${key}\` to 1024 or more`;
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
       return `${where}: this machine has no such address; set \`host\` to one it has`;

@@ -11,6 +11,7 @@ export const portsClash: Check = ({ config, wrote }) => {
   };
   claim(config.port, ['port']);
   claim(config.metrics_port, ['metrics_port']);
+  if (config.admin_port !== null) claim(config.admin_port, ['admin_port']);
   for (const [name, model] of Object.entries(config.models)) {
     if ('port' in model && model.port !== undefined) claim(model.port, ['models', name, 'port']);
   }

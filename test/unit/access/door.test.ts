@@ -231,3 +231,37 @@ describe('pages ask models only where the config lets them', () => {
     expect(await verdict(openDoor({ corsOrigins: ['https://chat.example.org'] }), asking)).toBe(expected);
   });
 });
+
+describe('when operators have a port of their own', () => {
+  const keys = keysOf(APP, BOSS);
+  const main = openDoor({ keys, serves: { whom: 'clients', others: 3001 } });
+  const own = openDoor({ keys, serves: { whom: 'operators', others: 3000 } });
+
+  test.for(ACCESS)('$path answers on one of the two, or on both', async (row, { expect }) => {
+    const asking = { method: methodOf(row), url: sample(row), headers: bearer(TOKENS.boss) };
+    const where = { open: ['in', 'in'], infer: ['in', 'not_found'], admin: ['not_found', 'in'] }[row.access];
+    const refused = row.use === 'refused' ? ['in', 'not_found'] : undefined;
+    const upstream = row.path === '/upstream/*' ? ['in', 'in'] : undefined;
+    expect([await verdict(main, asking), await verdict(own, asking)]).toEqual(refused ?? upstream ?? where);
+  });
+
+  test('each says where the other is', async ({ expect }) => {
+    expect((await knock(main, { url: '/v1/admin/models' })).denial?.message).toContain('3001');
+    const chat = { method: 'POST', url: '/v1/chat/completions' };
+    expect((await knock(own, chat)).denial?.message).toContain('3000');
+  });
+
+  test('the key is still needed there', async ({ expect }) => {
+    const statuses = [];
+    for (const token of [TOKENS.wrong, TOKENS.app, TOKENS.boss]) {
+      for (const url of ['/v1/admin/models', '/upstream/alpha/x']) {
+        statuses.push(await verdict(own, { url, headers: bearer(token) }));
+      }
+    }
+    expect(statuses).toEqual(['invalid_api_key', 'invalid_api_key', 'forbidden', 'forbidden', 'in', 'in']);
+    // Nobody steers an engine through the port of the clients.
+    expect(
+      (await knock(main, { url: '/upstream/alpha/x', headers: bearer(TOKENS.boss) })).visitor.maySteer()?.code,
+    ).toBe('not_found');
+  });
+});

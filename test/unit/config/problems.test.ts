@@ -29,11 +29,7 @@ describe('keys', () => {
       'restart.first_dely_secs is not a key here. Did you mean "first_delay_secs"?',
     ],
     ['one that is like none', one(alpha, { banana: 1 }), 'banana is not a key here. docs/config.md lists the keys.'],
-    [
-      'one of another version',
-      one(alpha, { admin_port: null }),
-      'admin_port is not available in this version. Take it out.',
-    ],
+    ['one of another version', one(alpha, { capture: {} }), 'capture is not available in this version. Take it out.'],
     [
       'one of another backend',
       one({ model_path: 'x', llama_server_n_ctx: 1 }),

@@ -72,5 +72,13 @@ export const EVERY_FACT: { readonly [Kind in Fact['kind']]: Extract<Fact, { read
   'request-arrived': { kind: 'request-arrived', model: alpha },
   'request-granted': { kind: 'request-granted', model: alpha, waitedMs: 84 },
   'request-ended': { kind: 'request-ended', request },
+  'admin-acted': {
+    kind: 'admin-acted',
+    request: 'r-1',
+    key: 'boss',
+    peer: '127.0.0.1',
+    action: 'POST /v1/admin/models/beta/load',
+    status: 200,
+  },
   'client-error': { kind: 'client-error', reason: 'bad header' },
 };

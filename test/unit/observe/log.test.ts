@@ -52,6 +52,7 @@ const LINES: { readonly [Kind in Fact['kind']]: string } = {
   'request-arrived': 'debug a request for alpha arrived\n',
   'request-granted': 'debug a request for alpha got its turn after 84 ms\n',
   'request-ended': 'debug POST /v1/chat/completions for alpha: served, 200 after 1.2 s, 84 ms of it waiting [r-1]\n',
+  'admin-acted': 'info  boss at 127.0.0.1: POST /v1/admin/models/beta/load was answered 200 [r-1]\n',
   'client-error': 'debug a client sent what is no HTTP request: bad header\n',
 };
 
@@ -61,6 +62,18 @@ describe('what a person reads', () => {
   });
 
   test.for<[string, Fact]>([
+    [
+      'warn  somebody at 10.0.0.7: POST /v1/admin/models/beta/load was answered 403 [r-1]',
+      { ...EVERY_FACT['admin-acted'], key: undefined, peer: '10.0.0.7', status: 403 },
+    ],
+    [
+      'info  operators are answered on http://127.0.0.1:3001',
+      { kind: 'listening', what: 'admin', url: 'http://127.0.0.1:3001' },
+    ],
+    [
+      'debug POST /v1/chat/completions for alpha by laptop: served, 200 after 1.2 s, 84 ms of it waiting [r-1]',
+      { kind: 'request-ended', request: { ...request, key: 'laptop' } },
+    ],
     ['info  SIGINT: shutting down', { kind: 'shutdown-asked', by: 'SIGINT', inFlight: 0, waiting: 0 }],
     [
       'info  metrics are at http://127.0.0.1:9090',
