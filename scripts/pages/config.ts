@@ -7,6 +7,7 @@ import { AliasSchema, naming } from '../../src/config/naming-schema.ts';
 import { admittance, KeySchema } from '../../src/config/keys-schema.ts';
 import { PolicySchema } from '../../src/config/policy-schema.ts';
 import { keeping, listening, programs, requestLimits } from '../../src/config/server-schema.ts';
+import { TlsSchema } from '../../src/config/tls-schema.ts';
 import { code, page, table } from './markdown.ts';
 import { defaultText, typeText, type JsonSchema } from './schema-text.ts';
 
@@ -29,6 +30,7 @@ export const configPage = (): string =>
       KeySchema.shape,
       '###',
     ),
+    ...section('tls', 'An object of these.', TlsSchema.shape, '###'),
     ...section('Programs', 'At the top level.', programs),
     ...section('policy', 'Who is awake, and for how long others wait.', PolicySchema.shape),
     ...section('Times of engines', 'At the top level, for models that say nothing else.', engineTimes),

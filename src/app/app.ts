@@ -5,6 +5,7 @@ import { NvidiaSmi } from '../adapters/nvidia-smi.ts';
 import { openProcesses, type SystemProcesses } from '../adapters/processes.ts';
 import { systemPrograms } from '../adapters/programs.ts';
 import { scratchFiles } from '../adapters/scratch-files.ts';
+import { readTlsPair, watchTlsFiles, type TlsPair } from '../adapters/tls-files.ts';
 import { stubServers } from '../adapters/stub-server.ts';
 import { controlPlane, metricsPlane } from '../api/plane.ts';
 import { nearest } from '../config/nearest.ts';
@@ -49,6 +50,7 @@ export class App {
   readonly #startedAt: Date;
   #listener: Listener | undefined;
   #adminListener: Listener | undefined;
+  #unwatch: () => void = () => {};
   #metricsPort: MetricsPort | undefined;
 
   /** Rejects with a message that says what to change, and leaves nothing behind then. */
@@ -108,6 +110,7 @@ export class App {
     const inFlight = models.reduce((sum, model) => sum + model.inFlight, 0);
     const waiting = models.reduce((sum, model) => sum + model.waiting, 0);
     reporter.report({ kind: 'shutdown-asked', by, inFlight, waiting });
+    this.#unwatch();
     await this.#supervisor.shutDown(withinMs);
     const lastBytes = Math.min(LAST_BYTES_MS, ms(config.shutdown_timeout_secs));
     await Promise.all([this.#listener?.close(lastBytes), this.#adminListener?.close(lastBytes)]);
@@ -160,24 +163,27 @@ export class App {
       bug,
     };
     const { host, port } = config;
+    const tls = config.tls === undefined ? undefined : await readTlsPair(config.tls);
     // Clients come last: once they are let in, nothing can go wrong with the start any more.
     if (config.metrics_port !== 0) await this.#listenForMetrics(metricsPlane({ metrics: scrape, bug }));
     if (config.admin_port !== null) {
       const own = { ...gate, corsOrigins: [] };
-      const door = this.#door({ whom: 'operators', others: port });
+      const adminDoor = this.#door({ whom: 'operators', others: port });
       this.#adminListener = await Listener.open({
         host,
         port: config.admin_port,
         key: 'admin_port',
+        tls,
         gate: own,
         control: plane,
-        door,
+        door: adminDoor,
       });
-      reporter.report({ kind: 'listening', what: 'admin', url: urlOf(host, this.#adminListener.port) });
+      reporter.report({ kind: 'listening', what: 'admin', url: urlOf(host, this.#adminListener.port, tls) });
     }
     const door = this.#door(config.admin_port === null ? undefined : { whom: 'clients', others: config.admin_port });
-    this.#listener = await Listener.open({ host, port, gate, control: plane, door });
-    reporter.report({ kind: 'listening', what: 'main', url: urlOf(host, this.#listener.port) });
+    this.#listener = await Listener.open({ host, port, tls, gate, control: plane, door });
+    reporter.report({ kind: 'listening', what: 'main', url: urlOf(host, this.#listener.port, tls) });
+    this.#watchCertificate();
   }
 
   #door(serves: Side | undefined): Door {
@@ -185,6 +191,22 @@ export class App {
     const hosts = [config.host, ...config.allowed_hosts];
     const { keys, cors_origins: corsOrigins } = config;
     return new Door({ keys, hosts, corsOrigins, clock, ...(serves !== undefined && { serves }) });
+  }
+
+  #watchCertificate(): void {
+    const { config, clock } = this.#options;
+    if (config.tls === undefined) return;
+    const warn = (message: string): void => this.#telling.reporter.report({ kind: 'warned', message });
+    this.#unwatch = watchTlsFiles(config.tls, {
+      everyMs: ms(config.tls.check_secs),
+      clock,
+      changed: (pair) => {
+        this.#listener?.renew(pair);
+        this.#adminListener?.renew(pair);
+        this.#telling.reporter.report({ kind: 'certificate-renewed', file: config.tls?.cert ?? '' });
+      },
+      failed: (why) => warn(`${why}; the certificate from before stays in use`),
+    });
   }
 
   async #listenForMetrics(plane: ReturnType<typeof metricsPlane>): Promise<void> {
@@ -208,8 +230,8 @@ export class App {
   }
 }
 
-function urlOf(host: string, port: number): string {
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+function urlOf(host: string, port: number, tls?: TlsPair): string {
+  return `${tls === undefined ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
 /** Once the state folder is ours: nobody else's bodies lie in it. */

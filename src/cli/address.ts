@@ -4,7 +4,12 @@ import { complain } from './config.ts';
 import type { Terminal } from './terminal.ts';
 
 /** Where a running catnap is steered, and with what key. */
-export type Address = { readonly url: string; readonly key: string | undefined };
+export type Address = {
+  readonly url: string;
+  readonly key: string | undefined;
+  /** The file with the certificate it must show; undefined: whatever an authority vouches for. */
+  readonly certificate?: string | undefined;
+};
 
 export type Found =
   | ({ readonly kind: 'known' } & Address)
@@ -41,14 +46,16 @@ function fromConfig(files: readonly string[], terminal: Terminal): Found {
   if (steered === 0) {
     return { kind: 'unknown', why: 'catnap: the config leaves the port open. Name the address with --url.\n' };
   }
-  return { kind: 'known', url: urlOf(host, steered), key: key ?? keyIn(loaded.config) };
+  const { tls } = loaded.config;
+  const url = `${tls === undefined ? 'http' : 'https'}://${hostIn(host)}:${steered}`;
+  return { kind: 'known', url, key: key ?? keyIn(loaded.config), certificate: tls?.cert };
 }
 
 /** A key that the config only refers to is there for whoever can read what it refers to. */
 const keyIn = ({ keys }: Config): string | undefined =>
   keys.find(({ admin, secret }) => admin && secret.kind === 'plain')?.secret.value.reveal();
 
-function urlOf(host: string, port: number): string {
+function hostIn(host: string): string {
   const reachable = host === '0.0.0.0' || host === '' ? '127.0.0.1' : host === '::' ? '::1' : host;
-  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
+  return reachable.includes(':') ? `[${reachable}]` : reachable;
 }

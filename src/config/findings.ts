@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { Finding } from './diagnostics.ts';
 import { KeySchema } from './keys-schema.ts';
+import { TlsSchema } from './tls-schema.ts';
 import { isFields, valueAt } from './values.ts';
 import { BACKENDS } from './models/index.ts';
 import { AliasSchema } from './naming-schema.ts';
@@ -95,6 +96,7 @@ function keysAt(path: Path, raw: unknown): readonly string[] {
   if (first === undefined) return Object.keys(ConfigSchema.shape);
   if (first === 'models') return Object.keys(BACKEND_SHAPES.get(backendOf(raw, path)) ?? {});
   if (first === 'keys') return Object.keys(KeySchema.shape);
+  if (first === 'tls') return Object.keys(TlsSchema.shape);
   if (first === 'aliases') return Object.keys(AliasSchema.shape);
   if (first === 'policy') return Object.keys(PolicySchema.shape);
   if (first === 'restart') return Object.keys(RestartSchema.shape);

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { count, key, path, port, text } from './fields.ts';
 import { parseKeyHash } from './key-hash.ts';
+import { TlsSchema } from './tls-schema.ts';
 
 /** Names go into logs, headers and metric labels. */
 const keyName = () => z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}$/, 'must be 1 to 64 of A-Z a-z 0-9 _ . @ -');
@@ -64,4 +65,7 @@ export const admittance = {
     'A port of its own for the class `admin`, which then answers there and no longer on the main port. It is on `host` too.',
     { default_text: '`null`: on the main port' },
   ),
+  tls: key(TlsSchema.optional(), 'With it the main port and `admin_port` speak HTTPS, and nothing else.', {
+    default_text: 'plain HTTP',
+  }),
 };

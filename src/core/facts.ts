@@ -63,6 +63,7 @@ export type Fact =
   | { readonly kind: 'request-arrived'; readonly model: ModelId }
   | { readonly kind: 'request-granted'; readonly model: ModelId; readonly waitedMs: number }
   | { readonly kind: 'request-ended'; readonly request: RequestRecord }
+  | { readonly kind: 'certificate-renewed'; readonly file: string }
   | {
       /** Somebody changed something by way of the control planes, or tried to. */
       readonly kind: 'admin-acted';

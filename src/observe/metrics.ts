@@ -128,6 +128,7 @@ function count(meters: Meters, fact: Fact): void {
     case 'stopped':
     case 'shutdown-asked':
     case 'warned':
+    case 'certificate-renewed':
     case 'engine-moved':
     case 'engine-started':
     case 'swap-planned':

@@ -73,6 +73,8 @@ export function sentence(fact: Fact): Sentence {
       const crowd = level === 'debug' ? undefined : `${request.model ?? ''} ${request.code ?? request.outcome}`;
       return say('request', level, () => ended(request, path), { fields: { ...request, path }, crowd });
     }
+    case 'certificate-renewed':
+      return say('app', 'info', () => `new connections see the new certificate in ${fact.file}`);
     case 'admin-acted': {
       const done = fact.status < 400;
       const crowd = done ? undefined : `admin ${fact.peer}`;

@@ -79,7 +79,7 @@ export function forwarded({ headers, socket }: IncomingMessage): [name: string, 
   return [
     ['x-forwarded-for', before === undefined ? peer : `${String(before)}, ${peer}`],
     ['x-forwarded-host', String(headers['x-forwarded-host'] ?? headers.host ?? '')],
-    ['x-forwarded-proto', String(headers['x-forwarded-proto'] ?? 'http')],
+    ['x-forwarded-proto', String(headers['x-forwarded-proto'] ?? ('encrypted' in socket ? 'https' : 'http'))],
   ];
 }
 

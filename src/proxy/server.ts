@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createSecureServer, Server as SecureServer, type ServerOptions } from 'node:https';
 import type { Duplex } from 'node:stream';
 import type { Door, Entry } from '../access/door.ts';
 import type { Visitor } from '../access/visitor.ts';
@@ -26,11 +27,16 @@ export type ListenerOptions = {
   readonly port: number;
   /** The key of the config that sets it. */
   readonly key?: string;
+  /** A certificate and its key in PEM: then it speaks HTTPS, and HTTP/1.1 alone. */
+  readonly tls?: Tls | undefined;
   readonly gate: Gate;
   readonly control: ControlPlane;
   /** Who may use what of it. */
   readonly door: Door;
 };
+
+type Tls = { readonly cert: string; readonly key: string };
+const SECURITY = { minVersion: 'TLSv1.2' } as const;
 
 /** An answer that is under way, and what to call when its connection closes. */
 type Open = { readonly req: IncomingMessage; readonly res: ServerResponse; readonly leave: () => void };
@@ -42,7 +48,9 @@ export class Listener {
   readonly #door: Door;
   readonly #pools: Pools;
   readonly #cors: Cors;
-  readonly #server: Server;
+  readonly #server: Server | SecureServer;
+  /** The connections below TLS, those in the middle of a handshake included. */
+  readonly #secured = new Set<Duplex>();
   /** The answers that are under way on each client connection. */
   readonly #open = new Map<Duplex, Set<Open>>();
   readonly #upgraded = new Set<Duplex>();
@@ -58,14 +66,14 @@ export class Listener {
     return listener;
   }
 
-  private constructor({ gate, control, door }: ListenerOptions) {
+  private constructor({ gate, control, door, tls }: ListenerOptions) {
     const { maxHeaderBytes, headerMs, bodyMs, keepAliveMs, maxConnections, connectMs } = gate.limits;
     this.#gate = gate;
     this.#control = control;
     this.#door = door;
     this.#pools = new Pools(connectMs);
     this.#cors = new Cors(gate.corsOrigins);
-    this.#server = createServer({
+    const options: ServerOptions = {
       noDelay: true,
       keepAliveTimeout: Math.ceil(keepAliveMs),
       maxHeaderSize: maxHeaderBytes,
@@ -74,7 +82,21 @@ export class Listener {
       requestTimeout: Math.ceil(headerMs + 2 * bodyMs),
       connectionsCheckingInterval: Math.min(1_000, Math.ceil(headerMs / 4)),
       shouldUpgradeCallback: isWebSocket,
-    });
+    };
+    if (tls === undefined) this.#server = createServer(options);
+    else {
+      const handshakeTimeout = Math.ceil(headerMs);
+      this.#server = createSecureServer({
+        ...options,
+        ...tls,
+        ...SECURITY,
+        ALPNProtocols: ['http/1.1'],
+        handshakeTimeout,
+      });
+      this.#server
+        .on('connection', (socket: Duplex) => this.#follow(socket))
+        .on('tlsClientError', (error: Error) => this.#clientWrong(`no TLS connection: ${error.message}`));
+    }
     this.#server.maxConnections = maxConnections;
     this.#server
       .on('request', (req, res) => this.#request(req, res, false))
@@ -97,6 +119,7 @@ export class Listener {
     const { clock } = this.#gate;
     const cancel = clock.at(after(clock.now(), withinMs), () => {
       this.#server.closeAllConnections();
+      for (const socket of this.#secured) socket.destroy();
       for (const socket of this.#upgraded) socket.destroy();
     });
     if (!this.#closing) {
@@ -108,6 +131,16 @@ export class Listener {
     cancel();
     await Promise.all(this.#running);
     this.#pools.destroy();
+  }
+
+  /** From now on new connections see this certificate; open ones stay as they are. */
+  renew(tls: Tls): void {
+    if (this.#server instanceof SecureServer) this.#server.setSecureContext({ ...tls, ...SECURITY });
+  }
+
+  #follow(socket: Duplex): void {
+    this.#secured.add(socket);
+    socket.once('close', () => this.#secured.delete(socket));
   }
 
   #listen({ host, port, key = 'port' }: ListenerOptions): Promise<void> {

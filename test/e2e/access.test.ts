@@ -1,6 +1,9 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
 import { join } from 'node:path';
+import { connect } from 'node:tls';
 import { fastHash, makeKey } from '../../src/access/proof.ts';
+import { makeCertificate } from '../helpers/certificate.ts';
 import { chatBody, JSON_BODY } from '../helpers/catnap.ts';
 import { ask, RawClient } from '../helpers/client.ts';
 import { freePort, test } from '../helpers/e2e.ts';
@@ -139,3 +142,34 @@ function filesIn(folder: string): string[] {
     .filter((file) => statSync(file).isFile())
     .map((file) => readFileSync(file, 'latin1'));
 }
+
+test('over TLS: the certificate is renewed without a pause, and the commands find their way', async ({
+  expect,
+  launch,
+  run,
+  folder,
+}) => {
+  const [one, two] = [makeCertificate('one'), makeCertificate('two')];
+  const [cert, key] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];
+  const install = (pair: typeof one): void => {
+    writeFileSync(cert, pair.cert);
+    writeFileSync(key, pair.key);
+  };
+  install(one);
+  const port = await freePort();
+  const catnap = launch({ port, models: { alpha: stub() }, tls: { cert, key, check_secs: 0.05 } });
+  await catnap.listens();
+  expect((await catnap.fact('listening', { what: 'main' }))['url']).toBe(`https://127.0.0.1:${port}`);
+  const status = await run(['status', '--config', join(folder, 'catnap.json')]);
+  expect([status.code, status.err]).toEqual([0, '']);
+  expect(status.out).toContain(`https://127.0.0.1:${port}`);
+  install(two);
+  await catnap.fact('certificate-renewed');
+  const shown = connect({ host: '127.0.0.1', port, ca: two.cert });
+  await once(shown, 'secureConnect');
+  shown.destroy();
+  // A file that fits nothing is told, and the last good pair stays.
+  writeFileSync(key, one.key);
+  await catnap.fact('warned');
+  expect((await run(['status', '--config', join(folder, 'catnap.json')])).code).toBe(0);
+});

@@ -28,6 +28,7 @@ export type RigOptions = {
   readonly backendHeaders?: Record<string, string>;
   readonly control?: ControlPlane;
   readonly door?: Partial<DoorTerms>;
+  readonly tls?: { readonly cert: string; readonly key: string };
   readonly port?: number;
   readonly onTestFinished: (clean: () => Promise<void>) => void;
 };
@@ -115,7 +116,7 @@ export async function openRig(options: RigOptions): Promise<Rig> {
   };
   const { clock } = gate;
   const door = new Door({ keys: [], hosts: [], corsOrigins, clock, ...options.door });
-  const listener = await Listener.open({ host: '127.0.0.1', port, gate, control, door });
+  const listener = await Listener.open({ host: '127.0.0.1', port, tls: options.tls, gate, control, door });
   onTestFinished(async () => {
     await listener.close(0);
     await upstream.close();

@@ -72,6 +72,7 @@ export const EVERY_FACT: { readonly [Kind in Fact['kind']]: Extract<Fact, { read
   'request-arrived': { kind: 'request-arrived', model: alpha },
   'request-granted': { kind: 'request-granted', model: alpha, waitedMs: 84 },
   'request-ended': { kind: 'request-ended', request },
+  'certificate-renewed': { kind: 'certificate-renewed', file: 'cert.pem' },
   'admin-acted': {
     kind: 'admin-acted',
     request: 'r-1',

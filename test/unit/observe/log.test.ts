@@ -52,6 +52,7 @@ const LINES: { readonly [Kind in Fact['kind']]: string } = {
   'request-arrived': 'debug a request for alpha arrived\n',
   'request-granted': 'debug a request for alpha got its turn after 84 ms\n',
   'request-ended': 'debug POST /v1/chat/completions for alpha: served, 200 after 1.2 s, 84 ms of it waiting [r-1]\n',
+  'certificate-renewed': 'info  new connections see the new certificate in cert.pem\n',
   'admin-acted': 'info  boss at 127.0.0.1: POST /v1/admin/models/beta/load was answered 200 [r-1]\n',
   'client-error': 'debug a client sent what is no HTTP request: bad header\n',
 };
