@@ -1,5 +1,6 @@
 import { Hono } from 'hono';
 import type { ModelId } from '../core/kinds.ts';
+import { unknownModel } from '../core/unknown-model.ts';
 import type { ModelView } from '../runtime/view.ts';
 import { runtimeState } from './admin/state.ts';
 import type { ControlDeps } from './deps.ts';
@@ -36,7 +37,7 @@ export function catalogue({ config, find, stage, startedAt }: ControlDeps): Hono
     const model = find(name, visitorOf(c).mayUse);
     const found = stage.view().models.find((candidate) => candidate.model === model);
     if (found !== undefined) return c.json(entry(found));
-    return refuse(c, 'model_not_found', `No model or alias is called "${name}". GET /v1/models lists them.`, 'model');
+    return refuse(c, 'model_not_found', unknownModel(name), 'model');
   });
 
   return app;

@@ -30,6 +30,8 @@ export type AppOptions = {
   readonly config: Config;
   /** Whether somebody asked for this `metrics_port`. If not, one that is taken is only worth a warning. */
   readonly metricsPortAsked: boolean;
+  /** Whether there is no config that somebody could change, but only a command line. */
+  readonly unconfigured: boolean;
   readonly log: Log;
   readonly clock: Clock;
   readonly version: string;
@@ -181,7 +183,15 @@ export class App {
       reporter.report({ kind: 'listening', what: 'admin', url: urlOf(host, this.#adminListener.port, tls) });
     }
     const door = this.#door(config.admin_port === null ? undefined : { whom: 'clients', others: config.admin_port });
-    this.#listener = await Listener.open({ host, port, tls, gate, control: plane, door });
+    this.#listener = await Listener.open({
+      host,
+      port,
+      key: this.#options.unconfigured ? '-p' : 'port',
+      tls,
+      gate,
+      control: plane,
+      door,
+    });
     reporter.report({ kind: 'listening', what: 'main', url: urlOf(host, this.#listener.port, tls) });
     this.#watchCertificate();
   }

@@ -1,5 +1,5 @@
 import { systemClock } from '../adapters/system-clock.ts';
-import { problemText } from '../config/diagnostics.ts';
+import { complaint, problemText } from '../config/diagnostics.ts';
 import { loadConfig, type Loaded } from '../config/load.ts';
 import type { Config } from '../config/schema.ts';
 import type { InvariantBroken } from '../core/kinds.ts';
@@ -7,6 +7,7 @@ import { createLog, type Log } from '../observe/log.ts';
 import { stderrSink } from '../observe/log-sink.ts';
 import { readLogSettings } from '../observe/levels.ts';
 import { App } from './app.ts';
+import { EXIT } from './exit.ts';
 import { firstRun } from './first-run.ts';
 import { onSignals } from './signals.ts';
 
@@ -17,10 +18,6 @@ export type ServeOptions = {
   readonly version: string;
 };
 
-const OK = 0;
-const FAILED = 1;
-const BAD_CONFIG = 2;
-const OUR_BUG = 70;
 /** As a shell counts a process that a signal ended. */
 const SIGNAL_CODES: Readonly<Record<string, number>> = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 };
 
@@ -31,7 +28,7 @@ export async function serve(options: ServeOptions): Promise<number> {
   const logging = readLogSettings({ env, tty: stderr.isTTY === true, verbose: options.verbose });
   if (logging.kind === 'problems') {
     for (const problem of logging.problems) say(problem);
-    return BAD_CONFIG;
+    return EXIT.usage;
   }
   let loaded = loadConfig(options.config, { port: options.port }, env);
   let welcome: ((port: number) => string) | undefined;
@@ -75,13 +72,14 @@ async function run(
     const told = error instanceof Error ? (error.stack ?? error.message) : String(error);
     say(`This is a bug in catnap; it ends. Please report it with these lines:\n${told}`);
     app?.killAllNow();
-    process.exit(OUR_BUG);
+    process.exit(EXIT.bug);
   };
   const lastResort = (): void => app?.killAllNow();
   process.on('uncaughtException', crash).on('unhandledRejection', crash).on('exit', lastResort);
   const opening = App.open({
     config,
     metricsPortAsked,
+    unconfigured: welcome !== undefined,
     log,
     clock,
     version,
@@ -92,12 +90,12 @@ async function run(
   const stopListening = onSignals({
     stop: (by) =>
       void opening.then(
-        (opened) => opened.shutDown(config.shutdown_timeout_secs * 1_000, by).then(() => ended.resolve(OK), crash),
+        (opened) => opened.shutDown(config.shutdown_timeout_secs * 1_000, by).then(() => ended.resolve(EXIT.ok), crash),
         () => {}, // it ends by itself, and says why
       ),
     stopNow: (signal) => {
       // Nothing that is still under way may hold it up, so it does not wait for an empty event loop.
-      const leave = (): never => process.exit(SIGNAL_CODES[signal] ?? FAILED);
+      const leave = (): never => process.exit(SIGNAL_CODES[signal] ?? EXIT.failed);
       if (app === undefined) leave();
       else void app.stopNow().then(leave, crash);
     },
@@ -112,8 +110,11 @@ async function run(
   } catch (error) {
     stopListening();
     say(`catnap cannot start: ${error instanceof Error ? error.message : String(error)}`);
+    if (welcome !== undefined) {
+      say('There is no config here; `-p PORT` gives this one a port and a state folder of its own.');
+    }
     // A port or a folder that somebody else uses: what a start can meet here is for the config to solve.
-    return BAD_CONFIG;
+    return EXIT.usage;
   }
   if (welcome !== undefined) say(welcome(app.port));
   const code = await ended.promise;
@@ -135,7 +136,7 @@ async function callable<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T
     return await work(callOff.signal);
   } catch (error) {
     if (by === undefined) throw error;
-    return SIGNAL_CODES[by] ?? FAILED;
+    return SIGNAL_CODES[by] ?? EXIT.failed;
   } finally {
     stopListening();
   }
@@ -143,10 +144,8 @@ async function callable<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T
 
 function complain(loaded: Exclude<Loaded, { readonly kind: 'loaded' }>, say: (line: string) => void): number {
   if (loaded.kind === 'bad') {
-    for (const problem of [...loaded.problems, ...loaded.warnings]) say(problemText(problem));
-    say(
-      `catnap: the config has ${loaded.problems.length === 1 ? '1 problem' : `${loaded.problems.length} problems`}; nothing was started.`,
-    );
+    for (const warning of loaded.warnings) say(`warning: ${problemText(warning)}`);
+    say(`${complaint(loaded.problems)}Nothing was started.`);
   }
-  return BAD_CONFIG;
+  return EXIT.usage;
 }

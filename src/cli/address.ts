@@ -1,6 +1,6 @@
+import { complaint } from '../config/diagnostics.ts';
 import { loadConfig } from '../config/load.ts';
 import type { Config } from '../config/schema.ts';
-import { complain } from './config.ts';
 import type { Terminal } from './terminal.ts';
 
 /** Where a running catnap is steered, and with what key. */
@@ -39,7 +39,7 @@ function fromConfig(files: readonly string[], terminal: Terminal): Found {
   const key = terminal.env[KEY_VARIABLE];
   if (loaded.kind === 'absent') return { kind: 'known', url: 'http://127.0.0.1:3000', key };
   if (loaded.kind === 'bad') {
-    return { kind: 'unknown', why: `${complain(loaded.problems)}With --url it need not be read.\n` };
+    return { kind: 'unknown', why: `${complaint(loaded.problems)}With --url it need not be read.\n` };
   }
   const { host, admin_port, port } = loaded.config;
   const steered = admin_port ?? port;

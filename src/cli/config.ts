@@ -1,7 +1,7 @@
-import { problemText, type Problem } from '../config/diagnostics.ts';
+import { complaint, problemText, type Problem } from '../config/diagnostics.ts';
 import { configJsonSchema } from '../config/json-schema.ts';
 import { loadConfig } from '../config/load.ts';
-import { EXIT } from './exit.ts';
+import { EXIT } from '../app/exit.ts';
 import type { Terminal } from './terminal.ts';
 import { list } from './words.ts';
 
@@ -21,7 +21,7 @@ export function configCheck({ config, json }: CheckOptions, terminal: Terminal):
   } else {
     for (const warning of warnings) terminal.err(`warning: ${problemText(warning)}\n`);
     if (ok) terminal.out(`${list(sources)} can be served: ${summary(models)}\n`);
-    else terminal.err(complain(problems));
+    else terminal.err(complaint(problems));
   }
   return ok ? EXIT.ok : EXIT.usage;
 }
@@ -30,13 +30,6 @@ export function configCheck({ config, json }: CheckOptions, terminal: Terminal):
 export function configSchema(terminal: Terminal): number {
   terminal.out(`${JSON.stringify(configJsonSchema(), undefined, 2)}\n`);
   return EXIT.ok;
-}
-
-/** Every problem of a config, a line each, and how many there are. */
-export function complain(problems: readonly Problem[]): string {
-  const lines = problems.map((problem) => `${problemText(problem)}\n`);
-  const many = problems.length === 1 ? '1 problem' : `${problems.length} problems`;
-  return `${lines.join('')}catnap: the config has ${many}.\n`;
 }
 
 function missing(lookedFor: readonly string[]): Problem {

@@ -1,5 +1,5 @@
 import { fastHash, makeKey, slowHash } from '../access/proof.ts';
-import { EXIT } from './exit.ts';
+import { EXIT } from '../app/exit.ts';
 import type { Terminal } from './terminal.ts';
 
 type KeyOptions = { readonly name: string | undefined; readonly stdin: boolean; readonly json: boolean };

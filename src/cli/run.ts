@@ -1,5 +1,5 @@
 import yargs, { type Argv } from 'yargs';
-import { EXIT } from './exit.ts';
+import { EXIT } from '../app/exit.ts';
 import type { Terminal } from './terminal.ts';
 import { once, portOption, usageProblem, UsageError } from './usage.ts';
 import { ownVersion } from './version.ts';

@@ -1,7 +1,7 @@
 import { ModelList, MODELS_PATH } from '../api/admin/contract.ts';
 import { findAddress } from './address.ts';
 import { askAdmin } from './admin-client.ts';
-import { EXIT } from './exit.ts';
+import { EXIT } from '../app/exit.ts';
 import { statusText } from './status-text.ts';
 import type { Terminal } from './terminal.ts';
 

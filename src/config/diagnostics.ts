@@ -54,6 +54,13 @@ function nearestPlace(path: Path, sources: readonly Source[]): { file: string; p
   return undefined;
 }
 
+/** Every problem of a config, a line each, and how many there are. */
+export function complaint(problems: readonly Problem[]): string {
+  const lines = problems.map((problem) => `${problemText(problem)}\n`);
+  const many = problems.length === 1 ? '1 problem' : `${problems.length} problems`;
+  return `${lines.join('')}catnap: the config has ${many}.\n`;
+}
+
 /** `config.json:12:5: models.alpha.prot is not a key here. Did you mean "port"?` */
 export function problemText({ file, line, column, path, message, fix }: Problem): string {
   const place = [file, line, column].filter((part) => part !== undefined).join(':');

@@ -1,4 +1,5 @@
 import type { MayUse } from '../access/key.ts';
+import { unknownModel } from '../core/unknown-model.ts';
 import type { Refusal } from './envelope.ts';
 import type { Gate, Target } from './gate.ts';
 
@@ -20,8 +21,7 @@ export function modelMeant(gate: Gate, { inBody, inQuery }: Names, mayUse: MayUs
 export function lookUp(gate: Gate, name: string, mayUse: MayUse | undefined): Target | Refusal {
   const target = gate.find(name, mayUse);
   if (target === undefined) {
-    const message = `There is no model ${JSON.stringify(name.slice(0, 200))}. GET /v1/models lists the models.`;
-    return { code: 'model_not_found', message, param: 'model' };
+    return { code: 'model_not_found', message: unknownModel(name), param: 'model' };
   }
   return usable(target);
 }

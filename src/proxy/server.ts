@@ -25,7 +25,7 @@ export type ListenerOptions = {
   readonly host: string;
   /** 0: any free one. */
   readonly port: number;
-  /** The key of the config that sets it. */
+  /** The key of the config that sets it, or the option of the command line. */
   readonly key?: string;
   /** A certificate and its key in PEM: then it speaks HTTPS, and HTTP/1.1 alone. */
   readonly tls?: Tls | undefined;
@@ -263,9 +263,9 @@ function cannotListen(error: NodeJS.ErrnoException, host: string, port: number, 
   const where = `cannot listen on ${host}:${port}`;
   switch (error.code) {
     case 'EADDRINUSE':
-      return `${where}: another program uses it; set \`${key}\` to a free one`;
+      return `${where}: another program uses it; ${set(key, 'a free one')}`;
     case 'EACCES':
-      return `${where}: no permission; set \`${key}\` to 1024 or more`;
+      return `${where}: no permission; ${set(key, '1024 or more')}`;
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
       return `${where}: this machine has no such address; set \`host\` to one it has`;
@@ -273,3 +273,6 @@ function cannotListen(error: NodeJS.ErrnoException, host: string, port: number, 
       return `${where}: ${error.message}`;
   }
 }
+
+const set = (key: string, value: string): string =>
+  key.startsWith('-') ? `choose ${value} with \`${key}\`` : `set \`${key}\` to ${value}`;

@@ -4,7 +4,7 @@ import { cpSync, existsSync, mkdirSync, readdirSync, realpathSync, symlinkSync }
 import { delimiter, join } from 'node:path';
 import { execa } from 'execa';
 import { catnapCacheDir } from '../../src/quickstart/cache-dir.ts';
-import { test } from '../helpers/e2e.ts';
+import { freePort, test } from '../helpers/e2e.ts';
 import { survivors } from '../helpers/survivors.ts';
 import { waitFor } from '../helpers/wait-for.ts';
 
@@ -91,6 +91,7 @@ test.runIf(existsSync('/usr/bin/script'))(
     const commands = await telling.commands();
     expect(telling.text).toContain('served by a real llama-server');
     expect(commands).toHaveLength(3);
+    expect(telling.text).toMatch(/`npx catnap status --url http:\/\/127\.0\.0\.1:\d+`/);
     const answers = [];
     for (const command of commands) answers.push(await paste(command));
     const [alpha, beta] = ['Hello from alpha, the first model.', 'Greetings from beta, the second model.'];
@@ -103,7 +104,7 @@ test.runIf(existsSync('/usr/bin/script'))(
     expect(code).toBe(0);
     expect(telling.text).toContain('SIGINT: shutting down');
     expect(survivors(folder)).toEqual([]);
-    expect(readdirSync(join(folder, 'cache', 'first-run', 'engines'))).toEqual([]);
+    expect(readdirSync(join(folder, 'cache', 'first-run-0', 'engines'))).toEqual([]);
   },
 );
 
@@ -132,5 +133,40 @@ test('where no llama-server can be had, npm start says so and serves the built-i
   npm.kill('SIGTERM');
   await once(npm, 'close');
   expect(telling.text).toContain('catnap has stopped');
+  expect(survivors(folder)).toEqual([]);
+});
+
+test('two first runs do not get in the way of each other, and a port that is taken is told in words that fit', async ({
+  expect,
+  folder,
+}) => {
+  const checkout = checkoutIn(folder);
+  const env = {
+    HOME: folder,
+    TMPDIR: folder,
+    CATNAP_CACHE: cacheIn(folder, ['node']),
+    PATH: programsIn(folder, ['node', 'npm', 'sh']),
+  };
+  const begin = (port: number) => {
+    const child = spawn('npm', ['start', '--', '-p', String(port)], {
+      cwd: checkout,
+      env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    return { child, telling: new Telling(child), ended: once(child, 'close') };
+  };
+  const port = await freePort();
+  const running = [begin(port)];
+  await running[0]?.telling.commands();
+  const taken = begin(port);
+  const [code] = await taken.ended;
+  expect(code).toBe(2);
+  expect(taken.telling.text).toContain('`-p PORT` gives this one a port and a state folder of its own');
+  running.push(begin(await freePort()));
+  await running[1]?.telling.commands();
+  for (const { child, ended } of running) {
+    child.kill('SIGTERM');
+    await ended;
+  }
   expect(survivors(folder)).toEqual([]);
 });

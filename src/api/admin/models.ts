@@ -1,6 +1,7 @@
 import { Hono } from 'hono';
 import type { ModelConfig } from '../../config/schema.ts';
 import { invariant, type ModelId } from '../../core/kinds.ts';
+import { unknownModel } from '../../core/unknown-model.ts';
 import type { ControlDeps } from '../deps.ts';
 import { refuse } from '../refusal.ts';
 import { MODELS_PATH, type ModelList } from './contract.ts';
@@ -30,8 +31,7 @@ export function adminModels({ config, find, stage, lastFailure, version }: Contr
     const view = stage.view();
     const found = view.models.find((candidate) => candidate.model === model);
     if (found === undefined) {
-      const message = `No model or alias is called "${name}". GET ${MODELS_PATH} lists them.`;
-      return refuse(c, 'unknown_model', message, 'model');
+      return refuse(c, 'unknown_model', unknownModel(name, MODELS_PATH), 'model');
     }
     return c.json(modelRow(found, configOf(found.model), lastFailure(found.model), view.now));
   });

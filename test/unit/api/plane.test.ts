@@ -64,7 +64,7 @@ describe('the catalogue', () => {
     expect(headers['x-catnap-error']).toBe('model_not_found');
     expect(headers['x-should-retry']).toBe('false');
     expect(ErrorAnswer.parse(JSON.parse(body)).error).toEqual({
-      message: 'No model or alias is called "nobody". GET /v1/models lists them.',
+      message: 'There is no model or alias "nobody". GET /v1/models lists them.',
       type: 'invalid_request_error',
       param: 'model',
       code: 'model_not_found',
