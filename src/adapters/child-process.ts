@@ -43,26 +43,34 @@ export async function startProcess(
 
 type Parts = {
   readonly kin: Kin;
+  /** In the environment of all its processes. */
+  readonly mark: string;
   readonly log: EngineLog;
   /** Undefined when it could not be written. */
   readonly entry: Entry | undefined;
   readonly onForgotten: () => void;
 };
 
-/** One start of an engine, from its spawn to the proof that nothing of it is left. */
+/** One start of an engine, from its spawn to the proof that nothing of it is left, or from one return from disk to that. */
 export class EngineProcess implements Child {
-  readonly pid: number;
   readonly exited: Promise<Exit>;
-  readonly #parts: Parts;
+  readonly parts: Parts;
+  #pid: number;
+  #kin: Kin;
   #hasExited = false;
 
   constructor({ pid, exited }: Started, parts: Parts) {
-    this.pid = pid;
     this.exited = exited;
-    this.#parts = parts;
+    this.parts = parts;
+    this.#pid = pid;
+    this.#kin = parts.kin;
     void exited.then(() => {
       this.#hasExited = true;
     });
+  }
+
+  get pid(): number {
+    return this.#pid;
   }
 
   get hasExited(): boolean {
@@ -70,19 +78,25 @@ export class EngineProcess implements Child {
   }
 
   get printed(): number {
-    return this.#parts.log.printed;
+    return this.parts.log.printed;
+  }
+
+  /** What a helper has brought back takes the helper's place. */
+  isNow(pid: number, kin: Kin): void {
+    this.#pid = pid;
+    this.#kin = kin;
   }
 
   signal(name: 'SIGTERM' | 'SIGKILL'): void {
-    this.#parts.kin.signal(name);
+    this.#kin.signal(name);
   }
 
   killNow(): void {
-    this.#parts.kin.killNow();
+    this.#kin.killNow();
   }
 
   members(): Promise<readonly number[]> {
-    return this.#parts.kin.living();
+    return this.#kin.living();
   }
 
   everyone(): Promise<readonly number[]> {
@@ -90,12 +104,12 @@ export class EngineProcess implements Child {
   }
 
   tail(lines: number): readonly string[] {
-    return this.#parts.log.tail(lines);
+    return this.parts.log.tail(lines);
   }
 
   async forget(): Promise<void> {
-    this.#parts.onForgotten();
-    await this.#parts.log.close();
-    await this.#parts.entry?.remove();
+    this.parts.onForgotten();
+    await this.parts.log.close();
+    await this.parts.entry?.remove();
   }
 }

@@ -47,6 +47,7 @@ export class EngineLog {
   #followed: number;
   #lastSize = 0;
   #looking: Promise<void> | undefined;
+  #held = false;
   #complained = false;
   #closed: { readonly printed: number; readonly tail: readonly string[] } | undefined;
 
@@ -69,6 +70,16 @@ export class EngineLog {
   tail(lines: number): readonly string[] {
     const count = Math.min(lines, this.#options.tailLines);
     return count <= 0 ? [] : (this.#closed?.tail ?? this.#readTail(count)).slice(-count);
+  }
+
+  /** Does not cut the file until it is released. Nobody writes to it meanwhile. */
+  async hold(): Promise<void> {
+    this.#held = true;
+    await this.#looking;
+  }
+
+  release(): void {
+    this.#held = false;
   }
 
   /** Keeps the last lines and lets go of the file. */
@@ -109,7 +120,7 @@ export class EngineLog {
       const size = this.#size();
       const quiet = size === this.#lastSize;
       this.#lastSize = size;
-      if (size > 2 * maxBytes || (size > maxBytes && quiet)) await this.#rotate();
+      if (!this.#held && (size > 2 * maxBytes || (size > maxBytes && quiet))) await this.#rotate();
     } catch (error) {
       this.#complain(error);
     }

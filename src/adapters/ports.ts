@@ -9,6 +9,7 @@ const TRIES = 100;
 /** Gives out ports of this machine. */
 export class Ports {
   readonly #given = new Map<number, number>();
+  readonly #kept = new Set<number>();
 
   async free(): Promise<number> {
     for (let tries = 0; tries < TRIES; tries += 1) {
@@ -21,6 +22,12 @@ export class Ports {
     throw new Error(`no free port was found on ${LOCALHOST} in ${TRIES} tries`);
   }
 
+  /** Gives this one to nobody until it is released, though nobody listens on it. Gives the release. */
+  keep(port: number): () => void {
+    this.#kept.add(port);
+    return () => void this.#kept.delete(port);
+  }
+
   /** Whether somebody could listen there now. */
   async isFree(port: number): Promise<boolean> {
     if ((await listenBriefly(port)) === undefined) return false;
@@ -31,7 +38,7 @@ export class Ports {
   #isKept(port: number): boolean {
     const since = performance.now() - KEPT_FOR_MS;
     for (const [given, at] of this.#given) if (at < since) this.#given.delete(given);
-    return this.#given.has(port);
+    return this.#given.has(port) || this.#kept.has(port);
   }
 }
 

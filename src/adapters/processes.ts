@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { chmodSync, mkdirSync } from 'node:fs';
+import { chmodSync, mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ModelId } from '../core/kinds.ts';
-import type { Child, Leftover, Processes, SpawnSpec } from '../ports/process.ts';
+import type { Child, Exit, Leftover, Processes, SpawnSpec } from '../ports/process.ts';
 import { askProgram } from './ask-program.ts';
 import { EngineProcess, startProcess, type Started } from './child-process.ts';
-import { engineEnvironment, MARK } from './engine-env.ts';
+import { engineEnvironment, inheritedFrom, MARK } from './engine-env.ts';
 import { engineFileName } from './engine-file-name.ts';
 import { EngineLog } from './engine-log.ts';
 import { lockFolder } from './folder-lock.ts';
@@ -37,7 +37,38 @@ export interface SystemProcesses extends Processes {
   killAllNow(): void;
   /** Gives the state folder back. */
   close(): Promise<void>;
+  /** For whoever writes engines to disk and brings them back. */
+  readonly host: CheckpointHost;
 }
+
+type Argv = SpawnSpec['argv'];
+
+/** What the supervision of processes lends to checkpoints: helpers that count as the engine's own, and a way back to its log and record. */
+export interface CheckpointHost {
+  /** Undefined on a system that has no process table. */
+  readonly table: ProcessTable | undefined;
+  /** What tells this state folder from all others. */
+  readonly state: string;
+  markOf(child: Child): string;
+  /**
+   * While an engine is on disk its log is not cut, since it can only open it again as it was, and its port is given to
+   * no other. Gives the release.
+   */
+  hold(child: Child, port: number): Promise<() => void>;
+  /** Starts a program that works on the child and carries its mark. Killed as the child would be. */
+  help(child: Child, argv: Argv, output: number): Promise<Started>;
+  /** Starts a program that brings the child back: same mark, log and record. */
+  revive(child: Child, argv: Argv, output: number): Promise<Reviving>;
+}
+
+export type Reviving = {
+  /** Until it has arrived this is the program, and whatever it has made so far. */
+  readonly child: Child;
+  /** The end of the program. */
+  readonly ended: Promise<Exit>;
+  /** Says which process the engine is. False when there is no such process. */
+  arrived(pid: number): Promise<boolean>;
+};
 
 /** Rejects when the state folder cannot be used, or is in use by another catnap; the message says what to change. */
 export async function openProcesses(options: ProcessesOptions): Promise<SystemProcesses> {
@@ -62,12 +93,13 @@ function makePrivate(folder: string): void {
   chmodSync(folder, 0o700);
 }
 
-class LocalProcesses implements SystemProcesses {
+class LocalProcesses implements SystemProcesses, CheckpointHost {
+  readonly table: ProcessTable | undefined = procTable();
+  readonly state: string;
   readonly #options: ProcessesOptions;
   readonly #logs: string;
   readonly #registry: Registry;
   readonly #unlock: () => Promise<void>;
-  readonly #table: ProcessTable | undefined = procTable();
   readonly #ports = new Ports();
   readonly #running = new Set<EngineProcess>();
   readonly #asked = new Set<number>();
@@ -77,6 +109,12 @@ class LocalProcesses implements SystemProcesses {
     this.#logs = folders.logs;
     this.#registry = new Registry(folders.engines, options.onProblem);
     this.#unlock = unlock;
+    const { dev, ino } = statSync(options.stateDir, { bigint: true });
+    this.state = `${dev}-${ino}`;
+  }
+
+  get host(): CheckpointHost {
+    return this;
   }
 
   async spawn(spec: SpawnSpec): Promise<Child> {
@@ -87,9 +125,10 @@ class LocalProcesses implements SystemProcesses {
     let started: Started | undefined;
     try {
       started = await startProcess(spec, env, log.file);
-      const leader = this.#table?.look(started.pid);
+      const leader = this.table?.look(started.pid);
       const child: EngineProcess = new EngineProcess(started, {
         kin: this.#kinOf(started.pid, mark, leader),
+        mark,
         log,
         entry,
         onForgotten: () => this.#running.delete(child),
@@ -108,7 +147,7 @@ class LocalProcesses implements SystemProcesses {
 
   async reapLeftovers(): Promise<readonly Leftover[]> {
     const { leftoverGraceMs: graceMs = 2_000, onProblem } = this.#options;
-    if (this.#table !== undefined) return reapLeftovers(this.#registry, this.#table, { graceMs, onProblem });
+    if (this.table !== undefined) return reapLeftovers(this.#registry, this.table, { graceMs, onProblem });
     const entries = await this.#registry.entries();
     for (const { record } of entries) {
       onProblem(`engine ${record.engine} of an earlier catnap may still run; this system gives no way to prove it`);
@@ -133,6 +172,66 @@ class LocalProcesses implements SystemProcesses {
       this.#asked.add(pid);
       void ended.finally(() => this.#asked.delete(pid));
     });
+  }
+
+  markOf(child: Child): string {
+    return this.#own(child).parts.mark;
+  }
+
+  async hold(child: Child, port: number): Promise<() => void> {
+    const { log } = this.#own(child).parts;
+    const releasePort = this.#ports.keep(port);
+    await log.hold();
+    return () => {
+      releasePort();
+      log.release();
+    };
+  }
+
+  async help(child: Child, argv: Argv, output: number): Promise<Started> {
+    const { mark } = this.#own(child).parts;
+    const started = await startProcess({ argv, cwd: undefined }, helperEnvironment(mark), output);
+    this.#asked.add(started.pid);
+    void started.exited.finally(() => this.#asked.delete(started.pid));
+    return started;
+  }
+
+  async revive(child: Child, argv: Argv, output: number): Promise<Reviving> {
+    const old = this.#own(child);
+    const { mark, log, entry } = old.parts;
+    const helper = await startProcess({ argv, cwd: undefined }, helperEnvironment(mark), output);
+    const leader = this.table?.look(helper.pid);
+    // The helper ends with the engine, and does not tell how that one ended.
+    const exited = helper.exited.then((): Exit => ({ code: null, signal: null }));
+    const revived: EngineProcess = new EngineProcess(
+      { pid: helper.pid, exited },
+      {
+        kin: this.#kinOf(helper.pid, mark, leader),
+        mark,
+        log,
+        entry,
+        onForgotten: () => this.#running.delete(revived),
+      },
+    );
+    this.#running.delete(old);
+    this.#running.add(revived);
+    await this.#complete(entry, leader);
+    return {
+      child: revived,
+      ended: helper.exited,
+      arrived: async (pid) => {
+        const stat = this.table?.look(pid);
+        if (stat?.alive !== true) return false;
+        revived.isNow(pid, this.#kinOf(pid, mark, stat));
+        await this.#complete(entry, stat);
+        return true;
+      },
+    };
+  }
+
+  #own(child: Child): EngineProcess {
+    for (const own of this.#running) if (own === child) return own;
+    throw new Error(`process ${child.pid} is none of ours`);
   }
 
   killAllNow(): void {
@@ -170,9 +269,9 @@ class LocalProcesses implements SystemProcesses {
       model,
       port,
       mark,
-      boot: this.#table?.boot ?? '',
-      namespace: this.#table?.namespace ?? '',
-      catnap: { pid: process.pid, started: this.#table?.self.started ?? 0 },
+      boot: this.table?.boot ?? '',
+      namespace: this.table?.namespace ?? '',
+      catnap: { pid: process.pid, started: this.table?.self.started ?? 0 },
       leader: null,
     };
     try {
@@ -193,7 +292,9 @@ class LocalProcesses implements SystemProcesses {
   }
 
   #kinOf(pid: number, mark: string, leader: ProcessId | undefined): Kin {
-    if (this.#table === undefined) return new GroupKin(pid);
-    return new ProcKin(this.#table, { mark: `${MARK}=${mark}`, leader, holdsSession: true });
+    if (this.table === undefined) return new GroupKin(pid);
+    return new ProcKin(this.table, { mark: `${MARK}=${mark}`, leader, holdsSession: true });
   }
 }
+
+const helperEnvironment = (mark: string): Record<string, string> => ({ ...inheritedFrom(process.env), [MARK]: mark });

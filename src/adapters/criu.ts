@@ -1,0 +1,165 @@
+import { access, constants, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Processes } from '../ports/process.ts';
+import type { Program, Programs } from '../ports/programs.ts';
+import { complaintsIn, reasonIn } from './criu-log.ts';
+
+export type CriuOptions = {
+  /** A path, or a name on PATH. */
+  readonly command: string;
+  /** The folder of its CUDA plugin; undefined: no plugin, whoever has GPU memory has given it up before. */
+  readonly plugins: string | undefined;
+};
+
+type CriuMeans = { readonly programs: Programs; readonly processes: Pick<Processes, 'ask'>; readonly isRoot: boolean };
+
+/** What is needed of one process tree on disk. */
+type Place = { readonly folder: string };
+
+/** Where distributions put it; the PATH of a person often lacks these folders. */
+const SBIN = ['/usr/local/sbin', '/usr/sbin', '/sbin'];
+const OLDEST = 4;
+const VERSION_MS = 10_000;
+const CHECK_MS = 30_000;
+/** How long it may take to find and stop all threads; a second per hundred of them is plenty. */
+const COLLECT_SECS = 60;
+/** Of a deleted file that is still open, as much goes into the image. */
+const GHOST_LIMIT = '512M';
+const SHOWN_COMPLAINTS = 20;
+
+type Argv = readonly [string, ...string[]];
+
+/** The criu program of this machine: whether it can work here, and its command lines. */
+export class Criu {
+  readonly #options: CriuOptions;
+  readonly #means: CriuMeans;
+  /** The file that was found fit. It is asked again when it is another one. */
+  #fit: { readonly mark: string; readonly argv: Argv } | undefined;
+
+  constructor(options: CriuOptions, means: CriuMeans) {
+    this.#options = options;
+    this.#means = means;
+  }
+
+  /** Why it cannot work here, as something to change. */
+  async hindrance(): Promise<string | undefined> {
+    const { command, plugins } = this.#options;
+    if (process.platform !== 'linux') return 'sleep level 4 needs Linux';
+    const program = await this.#find();
+    if (program === undefined)
+      return `sleep level 4 needs criu, and ${command} is not there: install criu ${OLDEST} or newer, or set checkpoint.criu_path`;
+    if (this.#fit?.mark === program.mark) return undefined;
+    const found = await this.#examine(program);
+    if (typeof found === 'string') return found;
+    if (plugins !== undefined && !(await isThere(join(plugins, PLUGIN))))
+      return `checkpoint.cuda_driver is "plugin", and there is no ${PLUGIN} in ${plugins}: set checkpoint.cuda_plugin_dir`;
+    this.#fit = { mark: program.mark, argv: found };
+    return undefined;
+  }
+
+  dump(pid: number, { folder }: Place): Argv {
+    return [
+      ...this.#argv,
+      ...['dump', '--tree', String(pid), '--log-file', 'dump.log', '--timeout', String(COLLECT_SECS)],
+      ...['--link-remap', '--ghost-limit', GHOST_LIMIT],
+      ...this.#common(folder),
+    ];
+  }
+
+  /** Not detached: it stays as the parent of what it restores, and ends with it. */
+  restore({ folder }: Place): Argv {
+    return [
+      ...this.#argv,
+      'restore',
+      '--log-file',
+      'restore.log',
+      '--pidfile',
+      pidFile(folder),
+      ...this.#common(folder),
+    ];
+  }
+
+  /** What both ways must agree on. Nobody waits for an answer on a connection any more, so those are closed. */
+  #common(folder: string): string[] {
+    const { plugins } = this.#options;
+    return [
+      ...['--no-default-config', '--images-dir', folder, '--work-dir', folder, '-v2'],
+      ...['--tcp-close', '--ext-unix-sk', '--file-locks', '--manage-cgroups=ignore'],
+      ...['--libdir', plugins ?? NO_PLUGINS(folder)],
+    ];
+  }
+
+  get #argv(): Argv {
+    if (this.#fit === undefined) throw new Error('criu is used before it was found fit');
+    return this.#fit.argv;
+  }
+
+  async #find(): Promise<Program | undefined> {
+    const { command } = this.#options;
+    const { programs } = this.#means;
+    const found = await programs.find(command);
+    if (found !== undefined || command.includes('/')) return found;
+    for (const folder of SBIN) {
+      const there = await programs.find(join(folder, command));
+      if (there !== undefined) return there;
+    }
+    return undefined;
+  }
+
+  /** How it is run, or why it cannot be. */
+  async #examine({ path }: Program): Promise<Argv | string> {
+    const { isRoot, processes } = this.#means;
+    const version = await processes.ask([path, '--version'], VERSION_MS);
+    const number = /^Version: (\d+)(\.\S+)?/m.exec(version.output);
+    if (number === null) return `${path} --version does not answer like criu: ${lastLine(version.output)}`;
+    if (Number(number[1]) < OLDEST)
+      return `${path} is criu ${number[1]}${number[2] ?? ''}; sleep level 4 needs ${OLDEST}.0 or newer`;
+    const argv: Argv = isRoot ? [path] : ['sudo', '-n', '--', path];
+    const check = await processes.ask([...argv, 'check', '--no-default-config'], CHECK_MS);
+    if (check.code === 0) return argv;
+    const said = complaintsIn(check.output)[0] ?? lastLine(check.output);
+    if (isRoot || complaintsIn(check.output).length > 0)
+      return `criu cannot work on this machine (criu check): ${said}`;
+    return (
+      `criu needs root, and catnap may not run it so (${said}): run catnap as root, ` +
+      `or let its user run ${path} by sudo without a password`
+    );
+  }
+}
+
+const PLUGIN = 'cuda_plugin.so';
+/** It loads whatever lies in its plugin folder; in a folder of images there is no plugin. */
+const NO_PLUGINS = (folder: string): string => folder;
+
+const pidFile = (folder: string): string => join(folder, 'root.pid');
+
+/**
+ * The process that leads what was restored; undefined as long as not everything runs again. Its number is criu's to say,
+ * and it says so before it lets anything run; the last it does is to write how long it took.
+ */
+export async function restoredPid({ folder }: Place): Promise<number | undefined> {
+  if (!(await isThere(join(folder, 'stats-restore')))) return undefined;
+  const text = await readFile(pidFile(folder), 'latin1').catch(() => '');
+  const pid = Number.parseInt(text, 10);
+  return pid > 1 ? pid : undefined;
+}
+
+/** Why criu failed, in one line, and what it complained of. */
+export async function whyFailed(
+  { folder }: Place,
+  what: 'dump' | 'restore',
+): Promise<{ readonly reason: string | undefined; readonly complaints: readonly string[] }> {
+  const logs = await Promise.all(
+    ['criu.log', `${what}.log`].map((name) => readFile(join(folder, name), 'utf8').catch(() => '')),
+  );
+  const log = logs.join('\n');
+  return { reason: reasonIn(log), complaints: complaintsIn(log).slice(0, SHOWN_COMPLAINTS) };
+}
+
+const isThere = (path: string): Promise<boolean> =>
+  access(path, constants.R_OK).then(
+    () => true,
+    () => false,
+  );
+
+const lastLine = (text: string): string => text.trim().split('\n').at(-1)?.slice(0, 200) ?? '';

@@ -1,0 +1,247 @@
+import { randomBytes } from 'node:crypto';
+import {
+  chmod,
+  lstat,
+  mkdir,
+  open,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  rmdir,
+  stat,
+  statfs,
+  writeFile,
+} from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { engineFileName } from './engine-file-name.ts';
+import type { ProcessTable } from './process-table.ts';
+import { codeOf, isMissing } from './system-error.ts';
+
+const MANIFEST = 'catnap.json';
+const OUTPUT = 'criu.log';
+/** What our folders are called: the engine's name, a part of its mark, and what tells one save from the next. */
+const FOLDER = /^.+\.[0-9a-f]{8}\.[0-9a-f]{8}\.[0-9a-f]{8}$/;
+
+const Owner = z.object({
+  /** Of this boot, and of this space of process numbers. */
+  boot: z.string(),
+  namespace: z.string(),
+  /** The catnap that keeps it, and which state folder that one has for itself. */
+  catnap: z.object({ pid: z.int().min(1), started: z.int().min(0) }),
+  state: z.string(),
+});
+
+const Manifest = Owner.extend({
+  version: z.literal(1),
+  engine: z.string(),
+  model: z.string(),
+  /** The mark of the processes that are in it. */
+  mark: z.string(),
+  pid: z.int().min(2),
+  port: z.int(),
+  savedAt: z.string(),
+});
+export type ManifestOfImage = z.infer<typeof Manifest>;
+
+type StoreOptions = {
+  readonly folder: string;
+  /** How much all images together may take; 0: whatever the disk has. */
+  readonly maxBytes: number;
+  readonly table: ProcessTable;
+  /** What tells our state folder from all others. While we run nobody else has it. */
+  readonly state: string;
+};
+
+/** Images on disk: a private folder each, with what it belongs to written in it before anything else. */
+export class ImageStore {
+  readonly #options: StoreOptions;
+
+  constructor(options: StoreOptions) {
+    this.#options = options;
+  }
+
+  get folder(): string {
+    return this.#options.folder;
+  }
+
+  /** Makes the folder if need be, for us alone. Rejects with what to change when it is not ours: it lies where others may write. */
+  async prepare(): Promise<void> {
+    const { folder } = this.#options;
+    const why = 'set checkpoint.images_dir to a folder that only catnap may write to';
+    try {
+      await mkdir(folder, { recursive: true, mode: 0o700 });
+      const flaw = await this.#flaw();
+      if (flaw !== undefined) throw new Error(flaw);
+      await chmod(folder, 0o700);
+    } catch (error) {
+      throw new Error(`${folder} cannot hold images: ${inWords(error)}; ${why}`, { cause: error });
+    }
+  }
+
+  /** Why the folder cannot be trusted: others may have made it, for us to write to or to remove things from. */
+  async #flaw(): Promise<string | undefined> {
+    const found = await lstat(this.#options.folder);
+    if (!found.isDirectory()) return 'it is not a folder';
+    return found.uid === process.geteuid?.() ? undefined : 'it belongs to another user';
+  }
+
+  /** Why an image of this size would not fit. */
+  async lackOfRoom(bytes: number): Promise<string | undefined> {
+    const { folder, maxBytes } = this.#options;
+    const { bavail, bsize } = await statfs(folder);
+    const free = bavail * bsize;
+    if (bytes > free) return `its image takes about ${mib(bytes)}, and ${folder} has ${mib(free)} left`;
+    if (maxBytes === 0) return undefined;
+    const used = await this.#used();
+    if (used + bytes <= maxBytes) return undefined;
+    return `its image takes about ${mib(bytes)}, and of checkpoint.images_max_mib (${mib(maxBytes)}) ${mib(used)} are taken`;
+  }
+
+  async create(manifest: Omit<ManifestOfImage, 'version' | keyof z.infer<typeof Owner>>): Promise<Image> {
+    const { table, state } = this.#options;
+    const { boot, namespace, self } = table;
+    const name = `${engineFileName(manifest.engine)}.${manifest.mark.slice(0, 8)}.${randomBytes(4).toString('hex')}`;
+    const path = join(this.#options.folder, name);
+    const catnap = { pid: self.pid, started: self.started };
+    const full: ManifestOfImage = { version: 1, boot, namespace, catnap, state, ...manifest };
+    await mkdir(path, { mode: 0o700 });
+    await writeFile(join(path, `${MANIFEST}.part`), `${JSON.stringify(full)}\n`, { mode: 0o600 });
+    await rename(join(path, `${MANIFEST}.part`), join(path, MANIFEST));
+    return new Image(path);
+  }
+
+  /**
+   * Removes what an earlier catnap has left. Its processes cannot be brought back by anybody but itself, so its images
+   * are of no use to us. Those of a catnap that runs are let be, and so is whatever is not ours. Gives how many went.
+   */
+  async sweep(): Promise<number> {
+    let removed = 0;
+    const names = await this.#names();
+    if (names.length > 0 && (await this.#flaw()) !== undefined) return removed;
+    for (const name of names) {
+      const path = join(this.#options.folder, name);
+      if (await this.#isKept(path)) continue;
+      await rm(path, { recursive: true, force: true });
+      removed += 1;
+    }
+    return removed;
+  }
+
+  async #isKept(path: string): Promise<boolean> {
+    let text: string;
+    try {
+      text = await readFile(join(path, MANIFEST), 'utf8');
+    } catch (error) {
+      if (!isMissing(error)) return true;
+      // Made by somebody who did not live to write it, or by somebody else.
+      await rm(join(path, `${MANIFEST}.part`), { force: true });
+      await rmdir(path).catch(() => {});
+      return true;
+    }
+    const owner = Owner.safeParse(jsonOf(text));
+    if (!owner.success) return false;
+    const { table, state: ours } = this.#options;
+    const { boot, namespace, catnap, state } = owner.data;
+    const isMe = catnap.pid === table.self.pid && catnap.started === table.self.started;
+    if (boot !== table.boot) return false;
+    if (state === ours) return isMe && namespace === table.namespace;
+    // Whether a catnap in another space of process numbers still lives cannot be seen from here.
+    if (namespace !== table.namespace) return true;
+    return table.look(catnap.pid)?.started === catnap.started;
+  }
+
+  async #used(): Promise<number> {
+    const sizes = await Promise.all((await this.#names()).map((name) => sizeOf(join(this.#options.folder, name))));
+    return sizes.reduce((sum, { bytes }) => sum + bytes, 0);
+  }
+
+  async #names(): Promise<string[]> {
+    try {
+      return (await readdir(this.#options.folder)).filter((name) => FOLDER.test(name));
+    } catch (error) {
+      if (isMissing(error)) return [];
+      throw error;
+    }
+  }
+}
+
+/** One folder of the store. */
+export class Image {
+  readonly path: string;
+  #sealed: string | undefined;
+  #bytes = 0;
+
+  constructor(path: string) {
+    this.path = path;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Remembers what is in it now: a changed image must not be restored, since what comes of that is anybody's guess. */
+  async seal(): Promise<void> {
+    const { bytes, listing } = await sizeOf(this.path);
+    this.#bytes = bytes;
+    this.#sealed = listing;
+  }
+
+  /** Undefined when it is as it was sealed. */
+  async change(): Promise<string | undefined> {
+    const { listing } = await sizeOf(this.path);
+    return listing === this.#sealed ? undefined : `the image in ${this.path} was changed or removed by somebody`;
+  }
+
+  /** Every process and thread number that is in it, all of which must be free when it is restored. */
+  async numbers(): Promise<number[]> {
+    const names = await readdir(this.path);
+    return names.flatMap((name) => /^core-(\d+)\.img$/.exec(name)?.[1] ?? []).map(Number);
+  }
+
+  /** Gives a file in it to a program that is started; criu has a word to say before it has its log. */
+  async withOutput<T>(start: (output: number) => Promise<T>): Promise<T> {
+    const file = await open(join(this.path, OUTPUT), 'a', 0o600);
+    try {
+      return await start(file.fd);
+    } finally {
+      await file.close();
+    }
+  }
+
+  async drop(): Promise<void> {
+    await rm(this.path, { recursive: true, force: true });
+  }
+}
+
+/** What criu itself writes beside the image while it works with it. */
+const BESIDE = /\.log$|^root\.pid$|^stats-/;
+
+async function sizeOf(path: string): Promise<{ bytes: number; listing: string }> {
+  let bytes = 0;
+  const files: string[] = [];
+  try {
+    for (const name of (await readdir(path)).toSorted()) {
+      const { size, blocks } = await stat(join(path, name));
+      bytes += Math.max(size, blocks * 512);
+      if (!BESIDE.test(name)) files.push(`${name} ${size}`);
+    }
+  } catch (error) {
+    if (!isMissing(error)) throw error;
+  }
+  return { bytes, listing: files.join('\n') };
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+const inWords = (error: unknown): string => codeOf(error) ?? (error instanceof Error ? error.message : String(error));
+
+const mib = (bytes: number): string =>
+  bytes >= 1_073_741_824 ? `${(bytes / 1_073_741_824).toFixed(1)} GiB` : `${Math.ceil(bytes / 1_048_576)} MiB`;

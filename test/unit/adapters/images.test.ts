@@ -1,0 +1,149 @@
+import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, test } from 'vitest';
+import { ImageStore } from '../../../src/adapters/images.ts';
+import type { ProcessTable } from '../../../src/adapters/process-table.ts';
+import { testFolder } from '../../helpers/survivors.ts';
+
+let own: ReturnType<typeof testFolder>;
+let images: string;
+beforeEach(() => {
+  own = testFolder();
+  images = join(own.path, 'images');
+});
+afterEach(() => own.remove());
+
+const MARK = '0123456789abcdef0123456789abcdef';
+const alpha = { engine: 'alpha#0', model: 'alpha', mark: MARK, pid: 700, port: 8_001, savedAt: '2026-01-01T00:00:00Z' };
+
+type Who = {
+  boot?: string;
+  namespace?: string;
+  pid?: number;
+  started?: number;
+  state?: string;
+  alive?: readonly number[];
+};
+
+/** The store of a catnap with this identity. The started of a process that is alive is its number. */
+function store(
+  { boot = 'b', namespace = 'n', pid = 100, started = pid, state = 's', alive = [] }: Who = {},
+  maxBytes = 0,
+) {
+  const stat = (of: number, since: number) => ({
+    pid: of,
+    started: since,
+    parent: 1,
+    group: of,
+    session: of,
+    alive: true,
+  });
+  const table: ProcessTable = {
+    self: stat(pid, started),
+    boot,
+    namespace,
+    look: (of) => (of === pid ? stat(pid, started) : alive.includes(of) ? stat(of, of) : undefined),
+    list: async () => [],
+    listNow: () => [],
+    bearers: async () => new Set(),
+  };
+  return new ImageStore({ folder: images, maxBytes, table, state });
+}
+
+/** Leaves an image of that catnap behind. */
+async function left(who: Who): Promise<void> {
+  const by = store(who);
+  await by.prepare();
+  await by.create(alpha);
+}
+
+test('what an earlier catnap left is removed: of this state folder, of another boot, of one that is dead', async ({
+  expect,
+}) => {
+  await left({ pid: 90 });
+  await left({ boot: 'before', pid: 91, state: 'other' });
+  await left({ pid: 92, state: 'other' });
+  await left({ pid: 93, state: 's', namespace: 'a container that is gone' });
+  expect(await store({ pid: 100, alive: [91] }).sweep()).toBe(4);
+  expect(readdirSync(images)).toEqual([]);
+});
+
+test('what belongs to a catnap that may run is left to it, and so is our own', async ({ expect }) => {
+  await left({ pid: 92, state: 'other' });
+  await left({ pid: 93, state: 'other', namespace: 'container' });
+  await left({ pid: 100 });
+  expect(await store({ pid: 100, alive: [92] }).sweep()).toBe(0);
+  expect(readdirSync(images)).toHaveLength(3);
+});
+
+test('a number that was given out again does not keep an image', async ({ expect }) => {
+  await left({ pid: 92, started: 5, state: 'other' });
+  expect(await store({ alive: [92] }).sweep()).toBe(1);
+});
+
+test('files of others are never touched; a folder that was just made and never filled goes', async ({ expect }) => {
+  const empty = join(images, 'alpha-0.aaaaaaaa.bbbbbbbb.cccccccc');
+  const strange = join(images, 'alpha-0.aaaaaaaa.bbbbbbbb.dddddddd');
+  for (const path of [empty, strange, join(images, 'notes')]) mkdirSync(path, { recursive: true });
+  writeFileSync(join(strange, 'letter.txt'), 'dear');
+  expect(await store().sweep()).toBe(0);
+  expect(readdirSync(images).toSorted()).toEqual(['alpha-0.aaaaaaaa.bbbbbbbb.dddddddd', 'notes']);
+  expect(existsSync(join(strange, 'letter.txt'))).toBe(true);
+});
+
+test('a record that cannot be read keeps nothing', async ({ expect }) => {
+  const path = join(images, 'alpha-0.aaaaaaaa.bbbbbbbb.cccccccc');
+  mkdirSync(path, { recursive: true });
+  writeFileSync(join(path, 'catnap.json'), '{"boot":');
+  expect(await store().sweep()).toBe(1);
+});
+
+test('where there is no folder there is nothing to remove', async ({ expect }) => {
+  expect(await store().sweep()).toBe(0);
+});
+
+test('the folder is made private, also when it was open to all', async ({ expect }) => {
+  mkdirSync(images, { mode: 0o755 });
+  chmodSync(images, 0o755);
+  await store().prepare();
+  expect(statSync(images).mode & 0o777).toBe(0o700);
+});
+
+test('a folder that somebody else has put there is refused, with what to change', async ({ expect }) => {
+  const elsewhere = join(own.path, 'elsewhere');
+  mkdirSync(elsewhere);
+  symlinkSync(elsewhere, images);
+  await expect(store().prepare()).rejects.toThrow(
+    `${images} cannot hold images: it is not a folder; set checkpoint.images_dir to a folder that only catnap may write to`,
+  );
+});
+
+test('what does not fit is told with the numbers: the disk, and the bound', async ({ expect }) => {
+  const bounded = store({}, 10 * 1_048_576);
+  await bounded.prepare();
+  expect(await bounded.lackOfRoom(1_048_576)).toBeUndefined();
+  const image = await bounded.create(alpha);
+  writeFileSync(join(image.path, 'pages-1.img'), Buffer.alloc(8 * 1_048_576));
+  expect(await bounded.lackOfRoom(3 * 1_048_576)).toMatch(
+    /^its image takes about 3 MiB, and of checkpoint\.images_max_mib \(10 MiB\) \d+ MiB are taken$/,
+  );
+  expect(await store().lackOfRoom(2 ** 60)).toMatch(/^its image takes about 1073741824\.0 GiB, and .* has .* left$/);
+});
+
+test('a sealed image is good as long as it is as it was, whatever is logged beside it', async ({ expect }) => {
+  const by = store();
+  await by.prepare();
+  const image = await by.create(alpha);
+  for (const number of [700, 701]) writeFileSync(join(image.path, `core-${number}.img`), 'core');
+  await image.seal();
+  expect(image.bytes).toBeGreaterThan(8);
+  expect((await image.numbers()).toSorted()).toEqual([700, 701]);
+  for (const name of ['restore.log', 'criu.log', 'root.pid', 'stats-restore'])
+    writeFileSync(join(image.path, name), 'x');
+  expect(await image.change()).toBeUndefined();
+  writeFileSync(join(image.path, 'core-701.img'), '');
+  expect(await image.change()).toContain('was changed or removed by somebody');
+  await image.drop();
+  expect(existsSync(image.path)).toBe(false);
+  expect(await image.change()).toContain('was changed or removed by somebody');
+});
