@@ -68,7 +68,7 @@ export class CriuCheckpoints implements Checkpoints {
   async save(child: Child, { engine, model, port }: CheckpointOf, signal: AbortSignal): Promise<Checkpoint> {
     const { host, images } = this.#means;
     if (images === undefined) throw new CheckpointError(NO_TABLE);
-    const lack = await images.lackOfRoom(await memoryOf(await child.members()));
+    const lack = await images.lackOfRoom(await memoryOf(await child.everyone()));
     if (lack !== undefined) throw new CheckpointError(lack);
     const { pid } = child;
     const image = await images.create({
@@ -103,9 +103,9 @@ export class CriuCheckpoints implements Checkpoints {
     try {
       const { code, signal: by } = await unlessLate(helper.exited, signal);
       if (code === 0) return;
-      const { reason, complaints } = await whyFailed({ folder: image.path }, 'dump');
+      const reason = await whyFailed({ folder: image.path }, 'dump');
       const how = code === null ? `criu was ended by ${by ?? 'a signal'}` : `criu failed with code ${code}`;
-      throw new CheckpointError(`it could not be written to disk: ${reason ?? how}`, complaints);
+      throw new CheckpointError(`it could not be written to disk: ${reason ?? how}`);
     } finally {
       signal.removeEventListener('abort', kill);
     }
@@ -192,9 +192,9 @@ class SavedEngine implements Checkpoint {
     for (;;) {
       signal.throwIfAborted();
       if (code !== undefined) {
-        const { reason, complaints } = await whyFailed(place, 'restore');
+        const reason = await whyFailed(place, 'restore');
         const how = code === null ? 'criu was killed' : `criu ended with code ${code}`;
-        throw new CheckpointError(`it could not be brought back from disk: ${reason ?? how}`, complaints);
+        throw new CheckpointError(`it could not be brought back from disk: ${reason ?? how}`);
       }
       const pid = await restoredPid(place);
       if (pid !== undefined && (await reviving.arrived(pid))) break;

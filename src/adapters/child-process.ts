@@ -100,7 +100,7 @@ export class EngineProcess implements Child {
   }
 
   everyone(): Promise<readonly number[]> {
-    return this.#parts.kin.all();
+    return this.#kin.all();
   }
 
   tail(lines: number): readonly string[] {

@@ -25,7 +25,6 @@ const CHECK_MS = 30_000;
 const COLLECT_SECS = 60;
 /** Of a deleted file that is still open, as much goes into the image. */
 const GHOST_LIMIT = '512M';
-const SHOWN_COMPLAINTS = 20;
 
 type Argv = readonly [string, ...string[]];
 
@@ -144,16 +143,12 @@ export async function restoredPid({ folder }: Place): Promise<number | undefined
   return pid > 1 ? pid : undefined;
 }
 
-/** Why criu failed, in one line, and what it complained of. */
-export async function whyFailed(
-  { folder }: Place,
-  what: 'dump' | 'restore',
-): Promise<{ readonly reason: string | undefined; readonly complaints: readonly string[] }> {
+/** Why criu failed, in one line; undefined when it does not say. */
+export async function whyFailed({ folder }: Place, what: 'dump' | 'restore'): Promise<string | undefined> {
   const logs = await Promise.all(
     ['criu.log', `${what}.log`].map((name) => readFile(join(folder, name), 'utf8').catch(() => '')),
   );
-  const log = logs.join('\n');
-  return { reason: reasonIn(log), complaints: complaintsIn(log).slice(0, SHOWN_COMPLAINTS) };
+  return reasonIn(logs.join('\n'));
 }
 
 const isThere = (path: string): Promise<boolean> =>

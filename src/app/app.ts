@@ -20,6 +20,7 @@ import { Listener } from '../proxy/server.ts';
 import { progressOf } from '../runtime/progress.ts';
 import { Supervisor } from '../runtime/supervisor.ts';
 import { namesOf } from './names.ts';
+import { checkpointsOf } from './checkpoints.ts';
 import { levelMaker } from './levels.ts';
 import { openMetricsPort, type MetricsPort } from './metrics-port.ts';
 import { enginesOf, stageOf } from './stage-plan.ts';
@@ -48,6 +49,7 @@ export class App {
   readonly #options: AppOptions;
   readonly #telling: Telling;
   readonly #processes: SystemProcesses;
+  readonly #checkpoints: ReturnType<typeof checkpointsOf>;
   readonly #supervisor: Supervisor;
   readonly #startedAt: Date;
   #listener: Listener | undefined;
@@ -73,6 +75,7 @@ export class App {
       for (const leftover of await processes.reapLeftovers()) {
         telling.reporter.report({ kind: 'leftover-reaped', ...leftover });
       }
+      await app.#checkpoints.sweep();
       await app.#listen();
       return app;
     } catch (error) {
@@ -93,7 +96,8 @@ export class App {
     const programs = systemPrograms(env);
     const gpu = new NvidiaSmi(config.gpu.nvidia_smi_path, { clock, programs, processes });
     const warned = (message: string): void => telling.reporter.report({ kind: 'warned', message });
-    const levelsOf = levelMaker(config, { clock, gpu, warned });
+    this.#checkpoints = checkpointsOf({ config, processes, programs, onProblem: warned });
+    const levelsOf = levelMaker(config, { clock, gpu, checkpoints: this.#checkpoints, warned });
     const ports = { clock, processes, programs, http: engineHttp(), stubs: stubServers, nearest, levelsOf };
     const engines = enginesOf(config, new DriverRegistry(ports, config));
     this.#supervisor = new Supervisor({ stage: stageOf(config), engines, clock, reporter: telling.reporter });

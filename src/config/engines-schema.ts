@@ -77,8 +77,29 @@ export const GpuSchema = z.strictObject({
 
 /** Tools for sleep levels 3 and 4. */
 export const CheckpointSchema = z.strictObject({
-  criu_path: key(path().default('criu'), 'The criu program.'),
-  cuda_plugin_dir: key(path().default('/usr/lib/criu/'), 'The folder that holds `libcuda_plugin.so`.'),
-  images_dir: key(path().default('/tmp/llmux-checkpoints'), 'The folder checkpoints are written to.'),
+  criu_path: key(
+    path().default('criu'),
+    'The criu program. Level 4 needs version 4 or newer, as root or by `sudo -n`.',
+  ),
+  images_dir: key(
+    path().default('/tmp/llmux-checkpoints'),
+    'The folder that engines at level 4 are written to. It holds what their clients wrote, so it is closed to others; images of an earlier catnap are removed from it.',
+  ),
+  images_max_mib: key(
+    count(0, 1_073_741_824).default(0),
+    'How much all images together may take. An engine whose image would not fit is stopped instead. 0: what the disk has.',
+  ),
+  sleep_first: key(
+    z.union([z.literal(2), z.literal('none')]).default(2),
+    '`2`: an engine that can sleep at level 2 does so before it is written to disk, which makes its image small. `none`: it is written as it is.',
+  ),
+  cuda_driver: key(
+    z.enum(['self', 'plugin']).default('self'),
+    'Who empties the GPU before an engine is written to disk: catnap, as for level 3, or the CUDA plugin of criu.',
+  ),
+  cuda_plugin_dir: key(
+    path().default('/usr/lib/criu/'),
+    'The folder that holds `cuda_plugin.so`. Only read with `"cuda_driver": "plugin"`.',
+  ),
   cuda_checkpoint_path: key(path().default('cuda-checkpoint'), 'The cuda-checkpoint program.'),
 });

@@ -14,7 +14,6 @@ export const NOT_YET_KEYS: ReadonlySet<string> = new Set([
   'checkpoint_path',
   'keep_images',
   'object_store',
-  'sleep_first',
   'wake',
   'sleep',
   'alive',

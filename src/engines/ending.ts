@@ -45,6 +45,7 @@ export class Ending {
   readonly #exit = new AbortController();
   #exitedAt: Millis | undefined;
   #polite = true;
+  #holdsPort = true;
 
   constructor(child: Child, port: number, rules: EndingRules, means: Means) {
     this.#child = child;
@@ -57,9 +58,13 @@ export class Ending {
     });
   }
 
-  /** Resolves once nothing is left; rejects with who is left when the bound has passed. One that cannot hear is not asked. */
-  async run(hears = true): Promise<Done> {
+  /**
+   * Resolves once nothing is left; rejects with who is left when the bound has passed. One that cannot hear is not asked.
+   * One that was let go has given up its port with its processes: whoever has it now is somebody else.
+   */
+  async run({ hears = true, letGo = false }: { hears?: boolean; letGo?: boolean } = {}): Promise<Done> {
     if (!hears) this.#polite = false;
+    this.#holdsPort = !letGo;
     const { clock } = this.#means;
     const from = clock.now();
     await this.#clear(from, after(from, this.#rules.boundMs));
@@ -126,7 +131,10 @@ export class Ending {
 
   async #left(): Promise<Left> {
     const pids = await this.#child.members();
-    return { pids, portTaken: pids.length === 0 && !(await this.#means.processes.portIsFree(this.#port)) };
+    return {
+      pids,
+      portTaken: pids.length === 0 && this.#holdsPort && !(await this.#means.processes.portIsFree(this.#port)),
+    };
   }
 
   /** A record that stays behind names a process that is gone; the next start sees that for itself. */

@@ -92,7 +92,8 @@ export function crashInWords(exit: Exit, lines: readonly string[]): string {
 }
 
 function howItEnded({ code, signal }: Exit): string {
-  if (signal === null) return `ended with code ${code ?? 'unknown'}`;
+  if (signal === null && code === null) return 'has ended, and its way back from disk hides how';
+  if (signal === null) return `ended with code ${code}`;
   const meaning = SIGNALS[signal];
   return `was ended by ${signal}${meaning === undefined ? '' : ` (${meaning})`}`;
 }

@@ -39,6 +39,7 @@ export class Life implements Sleeper {
   #backend: Backend | undefined;
   /** Whether the end of the process is news: from its readiness to the first stop, but for the time in which it is let go. */
   #watched = false;
+  #isLetGo = false;
   /** How deep it sleeps, or was to sleep. */
   nap: NapLevel | undefined;
   /** The stop that is under way. */
@@ -123,6 +124,7 @@ export class Life implements Sleeper {
 
   letGo(): void {
     this.#watched = false;
+    this.#isLetGo = true;
   }
 
   takeBack(child: Child): void {
@@ -132,6 +134,7 @@ export class Life implements Sleeper {
       this.#follow(child);
     }
     this.#watched = true;
+    this.#isLetGo = false;
     if (child.hasExited) void child.exited.then((exit) => this.#exited(child, exit));
   }
 
@@ -153,7 +156,7 @@ export class Life implements Sleeper {
   /** Its end is no news any more. Resolves once nothing of it is left. */
   end(hears: boolean): Promise<Done> {
     this.#watched = false;
-    return this.#ending.run(hears);
+    return this.#ending.run({ hears, letGo: this.#isLetGo });
   }
 
   #endingOf(child: Child): Ending {

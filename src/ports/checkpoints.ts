@@ -33,10 +33,4 @@ export type Returning = {
 /** Why an engine is not on disk, or did not come back. */
 export class CheckpointError extends Error {
   override readonly name = 'CheckpointError';
-  /** What the tool complained of. */
-  readonly lastLines: readonly string[];
-  constructor(message: string, lastLines: readonly string[] = []) {
-    super(message);
-    this.lastLines = lastLines;
-  }
 }

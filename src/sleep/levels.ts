@@ -33,7 +33,7 @@ export class Levels implements Sleeps {
   }
 
   roused(sleeper: Sleeper): void {
-    if (this.#levels.size === 0) return;
+    if (!this.available.some((level) => LEVEL_TRAITS[level].lives)) return;
     this.#mark = this.#look(sleeper);
   }
 
@@ -45,10 +45,10 @@ export class Levels implements Sleeps {
     const way = this.#way(level, sleeper);
     const hindrance = await this.hindrance(level, sleeper, order.signal);
     if (hindrance !== undefined) throw new DriverError(hindrance);
+    if (!LEVEL_TRAITS[level].lives) return way.sleep(sleeper, order);
     const noted = await this.#mark;
     const before = noted === undefined || noted.kind === 'unseen' ? await this.#look(sleeper) : noted;
     const { actMs, proofMs } = await way.sleep(sleeper, order);
-    if (!LEVEL_TRAITS[level].lives) return { actMs, proofMs };
     if (before.kind === 'unseen') this.#believe(sleeper, before.reason);
     const clear = await timed(sleeper.clock, () => this.#isBack(level, before, sleeper, order.signal));
     return { actMs, proofMs: proofMs + clear.actMs };

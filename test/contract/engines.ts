@@ -8,6 +8,7 @@ import { openProcesses } from '../../src/adapters/processes.ts';
 import { systemPrograms } from '../../src/adapters/programs.ts';
 import { stubServers } from '../../src/adapters/stub-server.ts';
 import { systemClock } from '../../src/adapters/system-clock.ts';
+import { checkpointsOf } from '../../src/app/checkpoints.ts';
 import { levelMaker } from '../../src/app/levels.ts';
 import { nearest } from '../../src/config/nearest.ts';
 import type { ConfigInput, ModelInput } from '../../src/config/schema.ts';
@@ -49,7 +50,9 @@ export const test = base.extend<{ engines: Engines }>({
         if (alpha === undefined) throw new Error('the config has no alpha');
         const engine: Omit<Engine, 'driver'> = { exits: [], warnings: [] };
         const gpu = new NvidiaSmi(config.gpu.nvidia_smi_path, { clock, programs, processes });
-        const levelsOf = levelMaker(config, { clock, gpu, warned: (message) => void engine.warnings.push(message) });
+        const warned = (message: string): void => void engine.warnings.push(message);
+        const checkpoints = checkpointsOf({ config, processes, programs, onProblem: warned });
+        const levelsOf = levelMaker(config, { clock, gpu, checkpoints, warned });
         const ports = { clock, processes, http, programs, stubs: stubServers, nearest, levelsOf };
         const driver = new DriverRegistry(ports, config).makeDriver(
           { model: modelId('alpha'), replica: drivers.length, config: alpha },

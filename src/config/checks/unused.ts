@@ -8,7 +8,7 @@ export const unusedKeys: Check = ({ config: { policy }, wrote }) => {
     ...OTHER_POLICIES_KEYS.map(
       (key) => [['policy', key], 'has no effect: only other policies than "fifo" read it'] as const,
     ),
-    [['checkpoint'], 'has no effect: this version does not do sleep levels 3 and 4'],
+    [['checkpoint', 'cuda_checkpoint_path'], 'has no effect: this version does not do sleep level 3'],
   ];
   if (!policy.drain_before_switch) {
     unused.push([['policy', 'drain_timeout_secs'], 'has no effect, since "drain_before_switch": false never waits']);

@@ -9,9 +9,9 @@ const one = (model: unknown, rest: object = {}): unknown => ({ models: { a: mode
 
 describe('sleep levels', () => {
   test.for<[object, unknown, string]>([
-    [alpha, 1, 'is 1, which llama_server cannot do. In this version it can do 5.'],
-    [alpha, 'hybrid', 'is hybrid, which llama_server cannot do. In this version it can do 5.'],
-    [server, 2, 'is 2, which command cannot do. In this version it can do 5.'],
+    [alpha, 1, 'is 1, which llama_server cannot do. In this version it can do 4, 5.'],
+    [alpha, 'hybrid', 'is hybrid, which llama_server cannot do. In this version it can do 4, 5.'],
+    [server, 2, 'is 2, which command cannot do. In this version it can do 4, 5.'],
     [stub, 4, 'is 4, which stub cannot do. In this version it can do 1, 2, 5.'],
   ])('%j %s', ([model, sleep_level, problem], { expect }) => {
     expect(problemsOf(one({ ...model, sleep_level }))).toEqual([`models.a.sleep_level ${problem}`]);

@@ -6,6 +6,7 @@ import { modelId, type ModelId } from '../../../src/core/kinds.ts';
 import type { Done, Driver, Order } from '../../../src/engines/driver.ts';
 import { DriverRegistry } from '../../../src/engines/registry.ts';
 import type { Gpu } from '../../../src/ports/gpu.ts';
+import type { Checkpoints } from '../../../src/ports/checkpoints.ts';
 import type { Program } from '../../../src/ports/programs.ts';
 import type { StubServers } from '../../../src/ports/stub-server.ts';
 import type { Level } from '../../../src/sleep/level.ts';
@@ -45,7 +46,7 @@ export function oneEngine(
   const warned = (message: string): void => void told.warned.push(message);
   const memory = new MemoryProof({ clock, gpu, timeoutMs: 1_000 });
   const proofs = { memory, answerMs: 1_000, warned };
-  const maker = levelMaker(config, { clock, gpu, warned });
+  const maker = levelMaker(config, { clock, gpu, checkpoints: noCheckpoints, warned });
   const registry = new DriverRegistry(
     {
       clock,
@@ -68,6 +69,11 @@ export function oneEngine(
   );
   return { clock, processes, http, programs, told, driver };
 }
+
+const noCheckpoints: Checkpoints = {
+  hindrance: async () => 'there are no checkpoints here',
+  save: () => Promise.reject(new Error('there are no checkpoints here')),
+};
 
 /** An order and the means to withdraw it. */
 export function order(epoch = 1): { readonly order: Order; readonly withdraw: () => void } {

@@ -1,0 +1,174 @@
+import { once } from 'node:events';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import type { ConfigInput } from '../../src/config/schema.ts';
+import type { Catnap } from '../helpers/catnap.ts';
+import { requireCriu } from '../helpers/criu.ts';
+import { test as base, type Llama } from '../helpers/e2e.ts';
+import { randomModel } from '../helpers/models.ts';
+import { waitFor } from '../helpers/wait-for.ts';
+
+const PROMPT = 'Once upon a time there was a light in the water and we did not know what it was for';
+
+/** Two models that are written to disk for each other, by the real criu. */
+const test = base.extend('disk', async ({ skip, folder, llama }) => {
+  const criu = await requireCriu({ skip });
+  const images = join(folder, 'images');
+  return {
+    criu,
+    images,
+    saved: () => (existsSync(images) ? readdirSync(images) : []),
+    config: (more: Partial<ConfigInput['checkpoint']> = {}): Promise<ConfigInput> =>
+      configOf(llama, { criu_path: criu, images_dir: images, ...more }),
+  };
+});
+
+async function configOf(llama: Llama, checkpoint: ConfigInput['checkpoint']): Promise<ConfigInput> {
+  const more = { sleep_level: 4 as const, llama_server_n_ctx: 2_048, llama_server_parallel: 1 };
+  const [alpha, beta] = await Promise.all([randomModel({ seed: 1 }), randomModel({ seed: 2 })]);
+  return { models: { alpha: llama.file(alpha, more), beta: llama.file(beta, more) }, checkpoint };
+}
+
+/** What a model goes on to say, and how much of the prompt it had to read for that. */
+async function say(catnap: Catnap, model: string): Promise<{ text: string; read: number; cached: number }> {
+  const body = JSON.stringify({ model, prompt: PROMPT, max_tokens: 16, temperature: 0 });
+  const { status, text } = await catnap.ask('/v1/completions', {
+    body,
+    headers: { 'content-type': 'application/json' },
+  });
+  if (status !== 200) throw new Error(`${model} answered ${status}: ${text}`);
+  const { choices, timings } = JSON.parse(text);
+  return { text: choices[0].text, read: timings.prompt_n, cached: timings.cache_n };
+}
+
+/** Why an engine failed, each time it did. */
+const reasons = (catnap: Catnap): string[] =>
+  catnap.facts('engine-failed').map((line) => String(Object(line['failure']).reason));
+
+test('two models take turns on disk: each time the same process goes on where it was', async ({
+  expect,
+  start,
+  disk,
+}) => {
+  const catnap = await start(await disk.config());
+  const alpha = await say(catnap, 'alpha');
+  const { pid } = await catnap.engine('alpha');
+  const beta = await say(catnap, 'beta');
+  expect(alpha.text).not.toBe(beta.text);
+  expect(alpha.read).toBeGreaterThan(10);
+  expect(disk.saved()).toHaveLength(1);
+  expect((await catnap.model('alpha')).engines[0]).toMatchObject({ pid: null });
+
+  for (let round = 0; round < 5; round += 1) {
+    expect(await say(catnap, 'alpha')).toEqual({ text: alpha.text, read: 1, cached: alpha.read - 1 });
+    expect((await catnap.engine('alpha')).pid).toBe(pid);
+    expect(await say(catnap, 'beta')).toEqual({ text: beta.text, read: 1, cached: beta.read - 1 });
+    expect(disk.saved()).toHaveLength(1);
+  }
+  expect(catnap.facts('engine-started')).toHaveLength(2);
+  expect(reasons(catnap)).toEqual([]);
+  expect((await catnap.stop()).code).toBe(0);
+  expect(disk.saved()).toEqual([]);
+});
+
+test('an engine that came back and dies is noticed and started afresh', async ({ expect, start, disk }) => {
+  const catnap = await start(await disk.config());
+  const { text } = await say(catnap, 'alpha');
+  await say(catnap, 'beta');
+  await say(catnap, 'alpha');
+  const { pid } = await catnap.engine('alpha');
+  process.kill(pid, 'SIGKILL');
+  await catnap.fact('engine-failed', { engine: 'alpha#0' });
+  expect(reasons(catnap)).toEqual(['llama-server has ended, and its way back from disk hides how']);
+  expect((await say(catnap, 'alpha')).text).toBe(text);
+  expect((await catnap.engine('alpha')).pid).not.toBe(pid);
+});
+
+test('where it cannot come back it is started afresh, and why is told', async ({ expect, start, disk }) => {
+  const catnap = await start(await disk.config());
+  const { text } = await say(catnap, 'alpha');
+  const { port } = await catnap.engine('alpha');
+  await say(catnap, 'beta');
+  const listener = createServer().listen(port, '127.0.0.1');
+  await once(listener, 'listening');
+  expect((await say(catnap, 'alpha')).text).toBe(text);
+  listener.close();
+  await once(listener, 'close');
+  expect(reasons(catnap)).toEqual([
+    `llama-server did not come back from disk: port ${port}, which it listens on, is in use by another program`,
+  ]);
+  expect(disk.saved()).toHaveLength(1);
+});
+
+test('an engine that cannot be written to disk is stopped, why is told, and the other is served', async ({
+  expect,
+  start,
+  disk,
+}) => {
+  const catnap = await start(await disk.config({ images_max_mib: 1 }));
+  await say(catnap, 'alpha');
+  const { pid } = await catnap.engine('alpha');
+  await say(catnap, 'beta');
+  expect(reasons(catnap)).toEqual([
+    expect.stringMatching(/^llama-server cannot sleep at level 4: its image takes about \d+ MiB, and of checkpoint/),
+  ]);
+  expect(disk.saved()).toEqual([]);
+  await say(catnap, 'alpha');
+  expect((await catnap.engine('alpha')).pid).not.toBe(pid);
+});
+
+test('without criu an engine is stopped, and what to install is told', async ({ expect, start, disk }) => {
+  const catnap = await start(await disk.config({ criu_path: '/no/such/criu' }));
+  await say(catnap, 'alpha');
+  await say(catnap, 'beta');
+  expect(reasons(catnap)).toEqual([
+    'sleep level 4 needs criu, and /no/such/criu is not there: install criu 4 or newer, or set checkpoint.criu_path',
+  ]);
+});
+
+test('after kill -9 of catnap nothing is left of an engine on disk once it has started again', async ({
+  expect,
+  launch,
+  disk,
+}) => {
+  const config = await disk.config();
+  const first = await launch(config).listens();
+  await say(first, 'alpha');
+  const { text } = await say(first, 'beta');
+  await say(first, 'alpha');
+  await say(first, 'beta');
+  const { pid } = await first.engine('beta');
+  first.signal('SIGKILL');
+  await first.exited;
+  expect(disk.saved()).toHaveLength(1);
+
+  const second = await launch(config).listens();
+  expect(disk.saved()).toEqual([]);
+  expect(second.facts('leftover-reaped').map(({ engine, pid: old, gone }) => [engine, old, gone])).toContainEqual([
+    'beta#0',
+    pid,
+    true,
+  ]);
+  expect((await say(second, 'beta')).text).toBe(text);
+});
+
+test('a catnap killed in the middle of a dump leaves neither criu nor the engine behind', async ({
+  expect,
+  launch,
+  folder,
+  disk,
+}) => {
+  const slow = join(folder, 'slow-criu');
+  const waits = `echo > '${folder}/began'; sleep 600`;
+  writeFileSync(slow, `#!/bin/sh\n[ "$1" = dump ] && { ${waits}; }\nexec '${disk.criu}' "$@"\n`, { mode: 0o755 });
+  const config = await disk.config({ criu_path: slow });
+  const first = await launch(config).listens();
+  await say(first, 'alpha');
+  void first.chat('beta').catch(() => {});
+  await waitFor('criu to begin', () => existsSync(join(folder, 'began')));
+  first.signal('SIGKILL');
+  await first.exited;
+  await launch(config).listens();
+  expect(disk.saved()).toEqual([]);
+});
