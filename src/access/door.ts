@@ -67,7 +67,8 @@ export class Door {
 
   #judge(req: IncomingMessage, reading: Reading, identity: Identity): Entry {
     const visitor = new Visitor(identity, () => this.#maySteer(req, identity));
-    return { ...reading, visitor, denial: this.#denial(req, reading, identity, visitor) };
+    const { row, twisted } = reading;
+    return { row, twisted, visitor, denial: this.#denial(req, reading, identity, visitor) };
   }
 
   #denial(req: IncomingMessage, { row }: Reading, identity: Identity, visitor: Visitor): Denial | undefined {

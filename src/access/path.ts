@@ -24,8 +24,23 @@ export type Reading = {
 
 const STRICTNESS = { open: 0, infer: 1, admin: 2 };
 
+/** The readings of the paths that come again and again; bounded, since anybody may send any path. */
+const KNOWN = new Map<string, Reading>();
+const MOST_KNOWN = 512;
+const LONGEST_KNOWN = 64;
+
 /** What a request asks to use. Of two readings of a path the one counts for which more is needed. */
 export function readPath(method: string, url: string): Reading {
+  if (url.length > LONGEST_KNOWN) return read(method, url);
+  const mark = `${method} ${url}`;
+  const known = KNOWN.get(mark);
+  if (known !== undefined) return known;
+  const reading = read(method, url);
+  if (KNOWN.size < MOST_KNOWN) KNOWN.set(mark, reading);
+  return reading;
+}
+
+function read(method: string, url: string): Reading {
   const target = originForm(url);
   const mark = target.search(/[?#]/);
   const path = mark === -1 ? target : target.slice(0, mark);

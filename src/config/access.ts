@@ -91,7 +91,8 @@ export const ACCESS: readonly AccessRow[] = [
     methods: any,
     access: 'infer',
     use: 'passed on',
-    meaning: "`/upstream/{model}/` is the root of that model's server. What controls it is refused.",
+    meaning:
+      "`/upstream/{model}/` is the root of that model's server. What controls it needs `admin`; what sleeps, wakes or ends it is refused.",
   },
   ...ENGINE_CONTROL.map((path): AccessRow => ({
     path: `${path}/*`,
