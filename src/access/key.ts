@@ -12,15 +12,17 @@ export class Key {
   readonly name: string;
   readonly infers: boolean;
   readonly steers: boolean;
+  readonly maySwap: boolean;
   readonly allowance: Allowance;
   /** Undefined: every model. */
   readonly mayUse: MayUse | undefined;
 
   constructor(config: KeyConfig, clock: Clock) {
-    const { name, infer, admin, models, max_in_flight, requests_per_second, burst } = config;
+    const { name, infer, admin, may_swap, models, max_in_flight, requests_per_second, burst } = config;
     this.name = name;
     this.infers = infer;
     this.steers = admin;
+    this.maySwap = may_swap;
     this.allowance = new Allowance({ name, maxInFlight: max_in_flight, perSecond: requests_per_second, burst }, clock);
     const fits = (text: string): boolean => models.some((pattern) => fitsPattern(pattern, text));
     this.mayUse = models.includes('*') ? undefined : (written, model) => fits(model) || fits(written);

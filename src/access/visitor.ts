@@ -25,6 +25,11 @@ export class Visitor {
     return this.#key?.mayUse;
   }
 
+  /** Whether a model may be woken for his requests. */
+  get maySwap(): boolean {
+    return this.#key?.maySwap ?? true;
+  }
+
   /** Why he may not steer catnap; undefined when he may. */
   maySteer(): Denial | undefined {
     return this.#maySteer();

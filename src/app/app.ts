@@ -10,7 +10,7 @@ import { stubServers } from '../adapters/stub-server.ts';
 import { controlPlane, metricsPlane } from '../api/plane.ts';
 import { nearest } from '../config/nearest.ts';
 import type { Config } from '../config/schema.ts';
-import { after, InvariantBroken } from '../core/kinds.ts';
+import { after, InvariantBroken, type ModelId } from '../core/kinds.ts';
 import { DriverRegistry } from '../engines/registry.ts';
 import type { Log } from '../observe/log.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -19,6 +19,7 @@ import type { Gate } from '../proxy/gate.ts';
 import { Listener } from '../proxy/server.ts';
 import { progressOf } from '../runtime/progress.ts';
 import { Supervisor } from '../runtime/supervisor.ts';
+import type { StageView } from '../runtime/view.ts';
 import { namesOf } from './names.ts';
 import { checkpointsOf } from './checkpoints.ts';
 import { levelMaker } from './levels.ts';
@@ -158,6 +159,7 @@ export class App {
       find: names.find,
       unnamed: names.unnamed,
       admission: this.#supervisor,
+      isOn: (model) => isOn(this.#supervisor.view(), model),
       bodies: bodyStore(config),
       corsOrigins: config.cors_origins,
       assets: config.upstream_asset_paths.map((source) => new RegExp(source)),
@@ -242,6 +244,12 @@ export class App {
     const told = error instanceof Error ? (error.stack ?? error.message) : String(error);
     this.#telling.reporter.report({ kind: 'warned', message: `a bug in catnap: ${told}` });
   }
+}
+
+/** A model that is neither put away nor about to be. */
+function isOn({ models }: StageView, model: ModelId): boolean {
+  const part = models.find((view) => view.model === model)?.part;
+  return part === 'on' || part === 'entering';
 }
 
 function urlOf(host: string, port: number, tls?: TlsPair): string {

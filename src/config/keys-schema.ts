@@ -27,6 +27,10 @@ export const KeySchema = z.strictObject({
     { examples: [['qwen3-*', 'embedder']] },
   ),
   infer: key(z.boolean().default(true), 'Whether it may ask models.'),
+  may_swap: key(
+    z.boolean().default(true),
+    'Whether its requests may wake a model. With `false` they are served while their model is awake or on its way, and are 409 `model_not_loaded` otherwise: for health checks and batches that must disturb nobody.',
+  ),
   admin: key(z.boolean().default(false), 'Whether it may steer catnap: everything of the class `admin`.'),
   max_in_flight: key(
     count(1, 1_000_000).optional(),

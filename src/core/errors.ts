@@ -139,7 +139,7 @@ export const ERRORS = {
     type: 'invalid_request_error',
     fault: 'load',
     retry: false,
-    meaning: 'The path only looks at a model that is awake, and this one is not. Nothing was woken.',
+    meaning: 'The path or the key wakes no model, and this one is not awake.',
   },
   model_disabled: {
     status: 403,

@@ -6,7 +6,8 @@ import type { Rendered } from './envelope.ts';
 const ANY = '*';
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS';
 /** What of our own answers a page may read. */
-const EXPOSED = 'retry-after, server-timing, x-catnap-error, x-request-id';
+const EXPOSED =
+  'retry-after, server-timing, x-catnap-error, x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, x-request-id';
 const MAX_AGE_SECS = 600;
 /** A list of header names, and nothing that could end a header. */
 const NAMES = /^[\w!#$%&'*+.^`|~,\s-]{1,2000}$/;

@@ -4,6 +4,7 @@ import type { Lease } from '../runtime/admission.ts';
 import { admit } from './admit.ts';
 import { Answer } from './answer.ts';
 import { Asking, type Asked, type Call } from './ask.ts';
+import { wouldWake } from './disturb.ts';
 import { OUR_BUG, renderRefusal, type Refusal } from './envelope.ts';
 import { isHarmlessCall } from './engine-control.ts';
 import { forward, type Ending } from './forward.ts';
@@ -107,6 +108,8 @@ class Inference {
     this.#tally.model = asked.target.model;
     if (this.#route.steers === 'checked' && !isHarmlessCall(asked.body)) return this.#tell(NOT_THIS_CALL, 'rejected');
     if (this.#route.looks) return this.#look(asked);
+    const disturbs = wouldWake(this.#gate, this.#call.entry.visitor, asked.target.model);
+    if (disturbs !== undefined) return this.#tell(disturbs, 'rejected');
     const silence = silenceOf(this.#call.req.headers);
     const comments = asked.streams ? this.#comments(asked, silence) : undefined;
     try {

@@ -53,6 +53,7 @@ test('with keys: each opens what it says, on the port that is for it, and no sec
   run,
   folder,
 }) => {
+  const probe = makeKey();
   const [app, boss, engine, variable] = [makeKey(), makeKey(), 'sk-engine-planted-0123', 'planted-value-of-env'];
   writeFileSync(join(folder, 'boss.key'), `${boss}\n`);
   const adminPort = await freePort();
@@ -69,6 +70,7 @@ test('with keys: each opens what it says, on the port that is for it, and no sec
     },
     keys: [
       { name: 'app', hash: fastHash(app), models: ['alpha', 'gamma'] },
+      { name: 'probe', hash: fastHash(probe), may_swap: false },
       { name: 'boss', key_file: join(folder, 'boss.key'), admin: true, infer: false },
     ],
     admin_port: adminPort,
@@ -92,7 +94,10 @@ test('with keys: each opens what it says, on the port that is for it, and no sec
     );
   const own = (path: string, key: string) => keep(ask(adminPort, path, { method: 'GET', headers: bearer(key) }));
 
+  // A health check wakes nobody: neither the first model nor another one.
+  expect(await main(CHAT, probe, chatBody('alpha'))).toBe(409);
   expect(await main(CHAT, app, chatBody('alpha'))).toBe(200);
+  expect([await main(CHAT, probe, chatBody('alpha')), await main(CHAT, probe, chatBody('beta'))]).toEqual([200, 409]);
   expect(await main(CHAT, app, chatBody('beta'))).toBe(404);
   expect(await main(CHAT, app, chatBody('gamma'))).toBe(503);
   expect(await main(CHAT, boss, chatBody('alpha'))).toBe(403);
@@ -131,7 +136,7 @@ test('with keys: each opens what it says, on the port that is for it, and no sec
     '\n',
   );
   expect(all).toContain('"gamma"');
-  for (const secret of [app, boss, engine, variable]) expect(all.includes(secret)).toBe(false);
+  for (const secret of [app, boss, probe, engine, variable]) expect(all.includes(secret)).toBe(false);
   expect(all.includes(fastHash(app))).toBe(false);
 });
 

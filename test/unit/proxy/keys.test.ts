@@ -118,6 +118,28 @@ describe('a client with a key', () => {
     expect((await ask(rig.port, CHAT, { body, headers: withKey })).status).toBe(200);
   });
 
+  test('that may wake nobody is served by models that are awake, and joins no line of another', async ({
+    expect,
+    onTestFinished,
+  }) => {
+    const rig = await openRig({ door: { keys: keysOf({ ...APP, may_swap: false }, BOSS) }, onTestFinished });
+    const asked = async (headers: Record<string, string>) => {
+      const { status, headers: head } = await ask(rig.port, CHAT, { body: chat('alpha'), headers });
+      return [status, head['x-catnap-error'], head['x-should-retry']];
+    };
+    expect(await asked(withKey)).toEqual([200, undefined, undefined]);
+    rig.admission.awake = false;
+    expect(await asked(withKey)).toEqual([409, 'model_not_loaded', 'false']);
+    expect(await asked(bearer(TOKENS.boss))).toEqual([200, undefined, undefined]);
+    const socket = new RawClient(rig.port, onTestFinished).say(
+      `GET /v1/realtime?model=alpha HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nX-Api-Key: ${TOKENS.app}\r\n` +
+        'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
+    );
+    await waitFor('the socket to be refused', () => socket.closed);
+    expect(socket.text).toMatch(/^HTTP\/1\.1 409 /);
+    expect(rig.admission.asked).toHaveLength(2);
+  });
+
   test('has a rate, told with every answer', async ({ expect, onTestFinished }) => {
     const keys = keysOf({ ...APP, requests_per_second: 0.01, burst: 2 }, BOSS);
     const rig = await openRig({ door: { keys }, onTestFinished });
