@@ -156,6 +156,11 @@ class SavedEngine implements Checkpoint {
     signal.throwIfAborted();
     const argv = criu.restore({ folder: image.path });
     const reviving = await image.withOutput((output) => host.revive(child, argv, output));
+    if (signal.aborted) {
+      // It was given up while this began, so nobody else knows of what has come of it.
+      await killed(reviving.child);
+      signal.throwIfAborted();
+    }
     const back = this.#untilBack(reviving, signal);
     back.catch(() => {}); // told to whoever waits for it, if anybody still does
     return { child: reviving.child, back };
@@ -201,6 +206,14 @@ class SavedEngine implements Checkpoint {
       await pause(LOOK_EVERY_MS);
     }
     this.#saved.release();
+  }
+}
+
+async function killed(child: Child): Promise<void> {
+  const until = performance.now() + GONE_MS;
+  while ((await child.members()).length > 0 && performance.now() < until) {
+    child.signal('SIGKILL');
+    await pause(LOOK_EVERY_MS);
   }
 }
 

@@ -1,5 +1,6 @@
 import { DriverError, type Done, type Order } from '../engines/driver.ts';
 import type { Sleeper } from '../engines/sleeper.ts';
+import { reasonOf } from '../engines/wait.ts';
 import { CheckpointError, type Checkpoint, type Checkpoints } from '../ports/checkpoints.ts';
 import type { Level } from './level.ts';
 
@@ -33,6 +34,11 @@ export class CheckpointLevel implements Level {
     sleeper.letGo();
     try {
       const checkpoint = await this.#means.checkpoints.save(child, sleeper, order.signal);
+      if (order.signal.aborted) {
+        // Whoever gave up on this has seen to its end, and to what was kept until then.
+        await checkpoint.drop();
+        throw reasonOf(order.signal);
+      }
       this.#saved = { checkpoint, layers };
     } catch (error) {
       if (!child.hasExited) sleeper.takeBack(child);

@@ -135,6 +135,16 @@ test('a stop of an engine on disk removes it, whoever has its port by then', asy
   expect(checkpoints.did).toEqual(['save', 'drop']);
 });
 
+test('a save that ends after it was given up leaves nothing on disk', async ({ expect }) => {
+  const { driver, clock, checkpoints } = await awake();
+  const { order: given, withdraw } = order(2);
+  checkpoints.onSave = withdraw;
+  const sleep = watched(driver.sleep(4, given));
+  await clock.advance(1);
+  expect(sleep.end?.kind).toBe('failed');
+  expect(checkpoints.did).toEqual(['save', 'drop']);
+});
+
 test('what hinders it is told before anything is done', async ({ expect }) => {
   const did: string[] = [];
   const { driver, clock, checkpoints } = await awake(layer(did, 'a'));
