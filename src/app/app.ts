@@ -22,6 +22,7 @@ import { Supervisor } from '../runtime/supervisor.ts';
 import type { StageView } from '../runtime/view.ts';
 import { namesOf } from './names.ts';
 import { checkpointsOf } from './checkpoints.ts';
+import { conversationsOf, keepers } from './conversations.ts';
 import { levelMaker } from './levels.ts';
 import { openMetricsPort, type MetricsPort } from './metrics-port.ts';
 import { enginesOf, stageOf } from './stage-plan.ts';
@@ -51,6 +52,7 @@ export class App {
   readonly #telling: Telling;
   readonly #processes: SystemProcesses;
   readonly #checkpoints: ReturnType<typeof checkpointsOf>;
+  readonly #conversations: ReturnType<typeof conversationsOf>;
   readonly #supervisor: Supervisor;
   readonly #startedAt: Date;
   #listener: Listener | undefined;
@@ -77,6 +79,9 @@ export class App {
         telling.reporter.report({ kind: 'leftover-reaped', ...leftover });
       }
       await app.#checkpoints.sweep();
+      await app.#conversations
+        .sweep(keepers(config))
+        .catch((error: unknown) => warn(`kept conversations: ${String(error)}`));
       await app.#listen();
       return app;
     } catch (error) {
@@ -98,8 +103,18 @@ export class App {
     const gpu = new NvidiaSmi(config.gpu.nvidia_smi_path, { clock, programs, processes });
     const warned = (message: string): void => telling.reporter.report({ kind: 'warned', message });
     this.#checkpoints = checkpointsOf({ config, processes, programs, onProblem: warned });
+    this.#conversations = conversationsOf(config);
     const levelsOf = levelMaker(config, { clock, gpu, checkpoints: this.#checkpoints, warned });
-    const ports = { clock, processes, programs, http: engineHttp(), stubs: stubServers, nearest, levelsOf };
+    const ports = {
+      clock,
+      processes,
+      programs,
+      http: engineHttp(),
+      stubs: stubServers,
+      nearest,
+      levelsOf,
+      conversations: this.#conversations,
+    };
     const engines = enginesOf(config, new DriverRegistry(ports, config));
     this.#supervisor = new Supervisor({ stage: stageOf(config), engines, clock, reporter: telling.reporter });
   }

@@ -95,5 +95,9 @@ export const keeping = {
   ),
   log_keep: key(count(0, 100).default(1), 'How many rotated log files are kept for each engine.'),
   log_tail_lines: key(count(1, 100_000).default(500), 'How many of the last lines of each engine are kept in memory.'),
+  keep_kv_max_mib: key(
+    count(1, 1_073_741_824).default(4_096),
+    'How much all conversations kept by `keep_kv` may take in `state_dir`. The oldest of other models go first.',
+  ),
   journal_entries: key(count(1, 1_000_000).default(2_000), 'How many of the last events are kept in memory.'),
 };

@@ -5,6 +5,7 @@ import type { EngineHttp } from '../ports/engine-http.ts';
 import { valueOf } from './command-line.ts';
 import { DriverError } from './driver.ts';
 import type { LlamaBinaries } from './llama-binaries.ts';
+import type { LlamaConversations } from './llama-kept.ts';
 import { combine, faultsIn, type Nearest, type OwnFlag } from './llama-flags.ts';
 import type { KnownFlags } from './llama-help.ts';
 import { finishesBatches } from './llama-progress.ts';
@@ -33,9 +34,11 @@ type LlamaMeans = {
   readonly http: EngineHttp;
   readonly binaries: LlamaBinaries;
   readonly nearest: Nearest;
+  /** Undefined: what it has read is not kept. */
+  readonly conversations: LlamaConversations | undefined;
 };
 
-/** llama-server of llama.cpp. It has no call that puts it to sleep, so its one level is its end. */
+/** llama-server of llama.cpp. It has no call that puts it to sleep: it goes to disk as a whole, or it ends. */
 export function llamaServer(model: ModelId, config: LlamaServerModel, means: LlamaMeans): Family {
   const { llama_server_command: command, extra_args: extra } = config;
   const servedName = aliasIn(extra) ?? config.served_model_name ?? model;
@@ -48,6 +51,7 @@ export function llamaServer(model: ModelId, config: LlamaServerModel, means: Lla
     servedName,
     headers,
     stopCommand: undefined,
+    ...(means.conversations !== undefined && { conversations: means.conversations }),
     async launch(port) {
       const known = await means.binaries.flagsOf(command);
       const faults = faultsIn(extra, known, means.nearest);
@@ -56,7 +60,12 @@ export function llamaServer(model: ModelId, config: LlamaServerModel, means: Lla
           `models.${model}.extra_args does not fit ${await means.binaries.versionOf(command)}: ${faults.join('; ')}`,
           'bad_flag',
         );
-      const args = combine(ownFlags(config, servedName, port, known), extra, known);
+      const keeping = (await means.conversations?.flags(config.model_path, extra)) ?? [];
+      const argsFor = (at: number): string[] =>
+        combine([...ownFlags(config, servedName, at, known), ...keeping], extra, known);
+      // The port is another one each time, and nothing depends on it.
+      await means.conversations?.launched([await means.binaries.versionOf(command), ...command, ...argsFor(0)]);
+      const args = argsFor(port);
       const env = { ...(key === undefined ? {} : { LLAMA_API_KEY: key }), ...revealed(config.env) };
       return { argv: [...command, ...args], env, cwd: undefined };
     },

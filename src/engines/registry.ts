@@ -1,6 +1,7 @@
 import { engineId, unreachable, type ModelId } from '../core/kinds.ts';
 import type { Backend, Config, ModelConfig, ProcessModel } from '../config/schema.ts';
 import type { Clock } from '../ports/clock.ts';
+import type { Conversations } from '../ports/conversations.ts';
 import type { EngineHttp } from '../ports/engine-http.ts';
 import type { Processes } from '../ports/process.ts';
 import type { Programs } from '../ports/programs.ts';
@@ -9,6 +10,7 @@ import { command } from './command.ts';
 import type { Driver, DriverEvents } from './driver.ts';
 import { LlamaBinaries } from './llama-binaries.ts';
 import type { Nearest } from './llama-flags.ts';
+import { LlamaConversations } from './llama-kept.ts';
 import { llamaServer } from './llama-server.ts';
 import { OpenaiRemoteDriver } from './openai-remote.ts';
 import type { OwnSleep, Sleeps } from './sleeper.ts';
@@ -23,6 +25,7 @@ type DriverPorts = {
   readonly programs: Programs;
   readonly http: EngineHttp;
   readonly stubs: StubServers;
+  readonly conversations: Conversations;
   /** Finds the word that was probably meant. */
   readonly nearest: Nearest;
   /** The levels of one engine, given the sleep calls it has of its own. */
@@ -72,7 +75,16 @@ export class DriverRegistry {
       });
     switch (config.backend) {
       case 'llama_server':
-        return supervise(llamaServer(model, config, { ...this.#ports, binaries: this.#binaries }), config);
+        return supervise(
+          llamaServer(model, config, {
+            ...this.#ports,
+            binaries: this.#binaries,
+            conversations: config.keep_kv
+              ? new LlamaConversations(engineId(model, replica), this.#ports.conversations)
+              : undefined,
+          }),
+          config,
+        );
       case 'vllm_serve':
         return supervise(vllmServe(model, config, { ...this.#ports, ...this.#napTimes() }), config);
       case 'command':

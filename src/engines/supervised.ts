@@ -7,8 +7,8 @@ import { inWords, SEARCHED, tellingLine, troubleIn } from './explain.ts';
 import { Life, originOf, type LifeMeans } from './life.ts';
 import { untilReady, type Readiness } from './readiness.ts';
 import { notSpawned } from './served.ts';
-import type { OwnSleep, Sleeps } from './sleeper.ts';
-import { reasonOf, unlessAborted } from './wait.ts';
+import type { OwnSleep, Sleeps, Sleeper } from './sleeper.ts';
+import { reasonOf, unlessAborted, within } from './wait.ts';
 
 /** What is particular to one family of servers that run as a process of ours. */
 export interface Family {
@@ -24,6 +24,11 @@ export interface Family {
   readonly servedName: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly stopCommand: ((pid: number, port: number) => Argv) | undefined;
+  /** What it has read of conversations, where that is kept from its end to its next start. Neither rejects; both give what went wrong. */
+  readonly conversations?: {
+    save(sleeper: Sleeper, signal: AbortSignal): Promise<string | undefined>;
+    restore(sleeper: Sleeper, signal: AbortSignal): Promise<string | undefined>;
+  };
   /** Its own sleep calls, if it has any. */
   readonly ownSleep?: OwnSleep;
 }
@@ -112,6 +117,8 @@ export class SupervisedDriver implements Driver {
       if (readiness.kind !== 'ready') throw await this.#failure(life, readiness, signal);
       if (signal.aborted) throw reasonOf(signal);
       await this.#warmUp(life, { ...order, signal });
+      await this.#keepOrGive('restore', life, signal);
+      if (signal.aborted) throw reasonOf(signal);
       if (life.child.hasExited) throw await this.#failure(life, { kind: 'exited' }, signal);
       life.rouse();
       this.#means.sleeps.roused(life);
@@ -143,8 +150,9 @@ export class SupervisedDriver implements Driver {
     this.#starting?.abort(new DriverError('stopped while starting'));
     const spawned = await unlessAborted(this.#spawned(), order.signal);
     if (spawned === undefined) return { actMs: 0, proofMs: 0 };
+    const wasAwake = spawned.backend !== undefined;
     spawned.hush('the engine is being stopped');
-    spawned.stopping ??= this.#end(spawned);
+    spawned.stopping ??= this.#end(spawned, wasAwake);
     return unlessAborted(spawned.stopping, order.signal);
   }
 
@@ -180,6 +188,15 @@ export class SupervisedDriver implements Driver {
     await unlessAborted(sleeps.sleep(warmUp, life, order), order.signal);
     await unlessAborted(sleeps.wake(warmUp, life, order), order.signal);
     this.#warmsUp = true;
+  }
+
+  /** Takes a third of the time for a stop at most, on either way: beyond that it is no gain. */
+  async #keepOrGive(what: 'save' | 'restore', life: Life, signal: AbortSignal): Promise<void> {
+    const { conversations } = this.#family;
+    if (conversations === undefined) return;
+    const { clock, events } = this.#means;
+    const trouble = await within(clock, this.#rules.stopMs / 3, signal, (limit) => conversations[what](life, limit));
+    if (trouble !== undefined) events.warned(trouble);
   }
 
   #living(): Life {
@@ -247,9 +264,10 @@ export class SupervisedDriver implements Driver {
     return this.#life;
   }
 
-  async #end(life: Life): Promise<Done> {
+  async #end(life: Life, wasAwake: boolean): Promise<Done> {
     const { nap } = life;
     try {
+      if (wasAwake) await this.#keepOrGive('save', life, new AbortController().signal);
       const done = await life.end(nap === undefined || this.#means.sleeps.hears(nap));
       this.#lastChild = life.child;
       this.#life = undefined;

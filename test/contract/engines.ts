@@ -9,6 +9,7 @@ import { systemPrograms } from '../../src/adapters/programs.ts';
 import { stubServers } from '../../src/adapters/stub-server.ts';
 import { systemClock } from '../../src/adapters/system-clock.ts';
 import { checkpointsOf } from '../../src/app/checkpoints.ts';
+import { conversationsOf } from '../../src/app/conversations.ts';
 import { levelMaker } from '../../src/app/levels.ts';
 import { nearest } from '../../src/config/nearest.ts';
 import type { ConfigInput, ModelInput } from '../../src/config/schema.ts';
@@ -52,8 +53,9 @@ export const test = base.extend<{ engines: Engines }>({
         const gpu = new NvidiaSmi(config.gpu.nvidia_smi_path, { clock, programs, processes });
         const warned = (message: string): void => void engine.warnings.push(message);
         const checkpoints = checkpointsOf({ config, processes, programs, onProblem: warned });
+        const conversations = conversationsOf({ ...config, state_dir: join(folder, 'state') });
         const levelsOf = levelMaker(config, { clock, gpu, checkpoints, warned });
-        const ports = { clock, processes, http, programs, stubs: stubServers, nearest, levelsOf };
+        const ports = { clock, processes, http, programs, stubs: stubServers, nearest, levelsOf, conversations };
         const driver = new DriverRegistry(ports, config).makeDriver(
           { model: modelId('alpha'), replica: drivers.length, config: alpha },
           {

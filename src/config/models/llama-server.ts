@@ -25,6 +25,10 @@ export const llamaServer = z
       'How many layers go to the GPU (`--gpu-layers`). -1: all.',
       { examples: [-1], default_text: "llama-server's own choice" },
     ),
+    keep_kv: key(
+      z.boolean().default(false),
+      'Whether what it has read of conversations is written to disk before its process ends, and given back to the next one. The files hold what clients wrote. Not for models with sliding-window or recurrent attention, of which llama-server saves too little.',
+    ),
     ...swapped,
     ...supervised,
     ...engineKey('The key the engine is started with, and is sent.'),

@@ -7,6 +7,7 @@ import type { Done, Driver, Order } from '../../../src/engines/driver.ts';
 import { DriverRegistry } from '../../../src/engines/registry.ts';
 import type { Gpu } from '../../../src/ports/gpu.ts';
 import type { Checkpoints } from '../../../src/ports/checkpoints.ts';
+import type { Conversations } from '../../../src/ports/conversations.ts';
 import type { Program } from '../../../src/ports/programs.ts';
 import type { StubServers } from '../../../src/ports/stub-server.ts';
 import type { Level } from '../../../src/sleep/level.ts';
@@ -29,7 +30,8 @@ export function oneEngine(
     stubs,
     levels,
     gpu = noGpu,
-  }: { root?: object; stubs?: StubServers; levels?: readonly Level[]; gpu?: Gpu } = {},
+    conversations = noConversations,
+  }: { root?: object; stubs?: StubServers; levels?: readonly Level[]; gpu?: Gpu; conversations?: Conversations } = {},
 ) {
   const clock = new VirtualClock();
   const processes = new ScriptedProcesses();
@@ -55,6 +57,7 @@ export function oneEngine(
       nearest,
       programs: { find },
       stubs: stubs ?? noStubs,
+      conversations,
       levelsOf: (settings, own) => (levels === undefined ? maker(settings, own) : new Levels(levels, proofs)),
     },
     config,
@@ -69,6 +72,9 @@ export function oneEngine(
   );
   return { clock, processes, http, programs, told, driver };
 }
+
+const none = (): Promise<never> => Promise.reject(new Error('nothing is kept here'));
+const noConversations: Conversations = { unfit: none, folder: none, keyOf: none, keep: none, kept: none, drop: none };
 
 const noCheckpoints: Checkpoints = {
   hindrance: async () => 'there are no checkpoints here',
@@ -102,9 +108,10 @@ export const failureOf = ({ end }: { end: Settled | undefined }): string =>
 export async function startUp(
   { driver, clock, http }: { driver: Driver; clock: VirtualClock; http: ScriptedHttp },
   epoch = 1,
+  answers: ScriptedHttp['reply'] = () => answered(200),
 ): Promise<void> {
   const ready = clock.now() + 50;
-  http.reply = () => (clock.now() < ready ? REFUSED : answered(200));
+  http.reply = (call) => (clock.now() < ready ? REFUSED : answers(call));
   const start = watched(driver.start(order(epoch).order));
   await clock.advance(100);
   if (start.end?.kind !== 'done') throw new Error(`the engine did not start: ${failureOf(start)}`);

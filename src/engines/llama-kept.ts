@@ -1,0 +1,131 @@
+import type { EngineId } from '../core/kinds.ts';
+import type { Conversations } from '../ports/conversations.ts';
+import { valueOf } from './command-line.ts';
+import type { OwnFlag } from './llama-flags.ts';
+import type { Sleeper } from './sleeper.ts';
+
+/** How long it may take to say whether it is at work at all; one that does not is not asked to save anything. */
+const ALIVE_MS = 2_000;
+const MOST_SLOTS = 1_024;
+
+/**
+ * What llama-server has read of conversations: saved slot by slot before its end, and given back after its start. Nothing of it
+ * is ever wrong: what does not fit the next prompt is not used. Where it cannot be kept the reason is told and all else goes on.
+ */
+export class LlamaConversations {
+  readonly #engine: EngineId;
+  readonly #conversations: Conversations;
+  #key: string | undefined;
+  /** Why nothing is kept; told once it is up. */
+  #refusal: string | undefined;
+
+  constructor(engine: EngineId, conversations: Conversations) {
+    this.#engine = engine;
+    this.#conversations = conversations;
+  }
+
+  /** The flags it takes; none when nothing can be kept. */
+  async flags(modelFile: string, extra: readonly string[]): Promise<OwnFlag[]> {
+    this.#key = undefined;
+    this.#refusal = await this.#whyNot(modelFile, extra);
+    if (this.#refusal !== undefined) return [];
+    try {
+      const folder = await this.#conversations.folder(this.#engine);
+      return [
+        { name: '--slot-save-path', value: folder },
+        // Else a slot that is idle is emptied, and its save is empty too.
+        { name: '--no-cache-idle-slots', optional: true, unless: ['--cache-idle-slots'] },
+      ];
+    } catch (error) {
+      this.#refusal = error instanceof Error ? error.message : String(error);
+      return [];
+    }
+  }
+
+  /** Told with what it is started, its port left out: what was read by another program or with other flags is of no use to it. */
+  async launched(words: readonly string[]): Promise<void> {
+    if (this.#refusal !== undefined) return;
+    this.#key = await this.#conversations.keyOf(words);
+  }
+
+  /** Before its end. Gives what went wrong, if something did. */
+  async save(sleeper: Sleeper, signal: AbortSignal): Promise<string | undefined> {
+    if (this.#key === undefined) return undefined;
+    try {
+      const slots = await slotsOf(sleeper, signal);
+      if (slots === undefined) return `${NOT_KEPT}: it does not answer`;
+      const names: string[] = [];
+      for (let slot = 0; slot < slots; slot += 1) {
+        const answer = await act('save', slot, sleeper, signal);
+        if (typeof answer === 'string') return await this.#giveUp(`${NOT_KEPT}: ${answer}`);
+        if (answer > 0) names.push(nameOf(slot));
+      }
+      const why = await this.#conversations.keep(this.#engine, this.#key, names);
+      return why === undefined ? undefined : `${NOT_KEPT}: ${why}`;
+    } catch (error) {
+      return this.#giveUp(`${NOT_KEPT}: ${String(error)}`);
+    }
+  }
+
+  /** After its start. Gives what went wrong, if something did. What was given back is kept no longer. */
+  async restore(sleeper: Sleeper, signal: AbortSignal): Promise<string | undefined> {
+    const key = this.#key;
+    if (key === undefined) return this.#refusal === undefined ? undefined : `keep_kv has no effect: ${this.#refusal}`;
+    try {
+      let trouble: string | undefined;
+      for (const name of await this.#conversations.kept(this.#engine, key)) {
+        const answer = await act('restore', slotIn(name), sleeper, signal);
+        if (typeof answer === 'string')
+          trouble = `what ${sleeper.name} had read could not be given back to it: ${answer}`;
+      }
+      await this.#conversations.drop(this.#engine);
+      return trouble;
+    } catch (error) {
+      return this.#giveUp(`what ${sleeper.name} had read could not be given back to it: ${String(error)}`);
+    }
+  }
+
+  async #whyNot(modelFile: string, extra: readonly string[]): Promise<string | undefined> {
+    if (valueOf(extra, ['--slot-save-path']) !== undefined) return '`extra_args` sets --slot-save-path itself';
+    // With it the whole of the attention is kept, and what it looks back at is saved.
+    if (extra.includes('--swa-full')) return undefined;
+    return this.#conversations.unfit(modelFile);
+  }
+
+  /** A part of a conversation is worth nothing, and nobody knows how far the server has come. */
+  async #giveUp(reason: string): Promise<string> {
+    await this.#conversations.drop(this.#engine).catch(() => undefined);
+    return reason;
+  }
+}
+
+const NOT_KEPT = 'what was read of the conversations is not kept';
+
+const nameOf = (slot: number): string => `slot-${slot}.bin`;
+const slotIn = (name: string): number => Number.parseInt(name.slice('slot-'.length), 10);
+
+/** How many it has; undefined when it does no work any more. */
+async function slotsOf(sleeper: Sleeper, signal: AbortSignal): Promise<number | undefined> {
+  const works = await sleeper.call('/slots', { method: 'GET', limitMs: ALIVE_MS, signal });
+  if (works.kind !== 'answered') return undefined;
+  const props = await sleeper.call('/props', { method: 'GET', limitMs: ALIVE_MS, signal });
+  if (props.kind !== 'answered') return undefined;
+  const slots = Number(/"total_slots":\s*(\d+)/.exec(props.body)?.[1] ?? 0);
+  return Math.min(slots, MOST_SLOTS);
+}
+
+/** How many tokens were saved or given back, or why none were. */
+async function act(
+  what: 'save' | 'restore',
+  slot: number,
+  sleeper: Sleeper,
+  signal: AbortSignal,
+): Promise<number | string> {
+  const path = `/slots/${slot}?action=${what}`;
+  const json = { filename: nameOf(slot) };
+  const answer = await sleeper.call(path, { method: 'POST', json, limitMs: Number.MAX_SAFE_INTEGER, signal });
+  if (answer.kind === 'timeout') return 'it took too long';
+  if (answer.kind === 'refused') return signal.aborted ? 'it took too long' : answer.reason;
+  if (answer.status !== 200) return `it answered ${answer.status}: ${answer.body.slice(0, 200)}`;
+  return Number(/"n_(?:saved|restored)":\s*(\d+)/.exec(answer.body)?.[1] ?? 0);
+}
