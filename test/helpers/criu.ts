@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { chmod, copyFile, mkdir, readdir, readlink, symlink, writeFile } from 'node:fs/promises';
 import { basename, join, relative } from 'node:path';
 import { catnapCacheDir } from '../../src/quickstart/cache-dir.ts';
@@ -7,6 +9,7 @@ import { publish, withDraft } from '../../src/quickstart/llama/publish.ts';
 import { runTool } from '../../src/quickstart/run-tool.ts';
 import { Unavailable } from '../../src/quickstart/unavailable.ts';
 import { isCi } from './llama.ts';
+import { killSurvivors, testFolder } from './survivors.ts';
 
 /** The part of a test's context that lets it skip itself. */
 type Skippable = { skip(reason?: string): never };
@@ -51,15 +54,32 @@ async function findOrFetch(): Promise<Found> {
   return checked(fetched);
 }
 
-/** A kernel or a container may not let it do what it does. */
+/** A kernel or a container may not let it do what it does, and its own check does not see all of that: it is tried. */
 async function checked(path: string): Promise<Found> {
+  const folder = testFolder();
   try {
     await runTool(path, ['check', '--no-default-config'], { env: process.env, limitMs: 30_000 });
+    await tried(path, folder.path);
     return { kind: 'found', path };
   } catch (error) {
     if (!(error instanceof Unavailable)) throw error;
     return { kind: 'missing', why: `it cannot work here: ${error.message}`, forGood: true };
+  } finally {
+    killSurvivors(folder.path);
+    folder.remove();
   }
+}
+
+/** The least there is to write to disk and to bring back. */
+async function tried(path: string, folder: string): Promise<void> {
+  const env = { ...process.env, TEST_FOLDER: folder };
+  const sleeper = spawn('sleep', ['60'], { detached: true, stdio: 'ignore', env });
+  const gone = once(sleeper, 'exit');
+  await once(sleeper, 'spawn');
+  const rest = ['--no-default-config', '--images-dir', folder, '--manage-cgroups=ignore', '--libdir', folder];
+  await runTool(path, ['dump', '--tree', String(sleeper.pid), ...rest], { env, limitMs: 30_000 });
+  await gone;
+  await runTool(path, ['restore', '--restore-detached', ...rest], { env, limitMs: 30_000 });
 }
 
 /** 0 when it does not run at all. */
