@@ -91,20 +91,20 @@ export class Answer {
     });
   }
 
-  /** Whether more may come now; if not, `resume` is called when it may, or `stuck` when the client has not read for too long. */
-  write(piece: Piece, resume: () => void, stuck: () => void): boolean {
+  /** Whether more may come now; if not, ask `whenTaken`. */
+  write(piece: Piece): boolean {
     for (const part of piece.payload) this.bytes += part.length;
     if (this.#misfit !== undefined) {
       for (const part of piece.payload) this.#misfit.add(part);
       return true;
     }
     this.#lastByte = piece.payload.at(-1)?.at(-1);
-    if (this.#res.destroyed || this.#outlet.write(piece) || this.#res.destroyed) return true;
-    if (this.#patience === undefined) this.#await(resume, stuck);
-    return false;
+    return this.#res.destroyed || this.#outlet.write(piece) || this.#res.destroyed;
   }
 
-  #await(resume: () => void, stuck: () => void): void {
+  /** Calls `resume` once when more may come, or `stuck` when the client has taken nothing for too long. Asked again, it goes on waiting. */
+  whenTaken(resume: () => void, stuck: () => void): void {
+    if (this.#patience !== undefined) return;
     const { clock, slowReaderMs } = this.#terms;
     const cancel = clock.at(after(clock.now(), slowReaderMs), stuck);
     const drained = (): void => {

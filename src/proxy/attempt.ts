@@ -2,7 +2,7 @@ import { invariant } from '../core/kinds.ts';
 import type { AnswerHead } from './answer-head.ts';
 import type { Piece } from './answer-reader.ts';
 import type { Asker, Connection } from './connection.ts';
-import type { Halting } from './halting.ts';
+import type { Haltable, Halting } from './halting.ts';
 import type { FlatHeaders } from './headers.ts';
 import type { Body } from './outflow.ts';
 import type { Pool } from './pools.ts';
@@ -39,7 +39,7 @@ export function attempt(
   want: 'any' | 'fresh',
   question: Question,
   listener: Listener,
-  halting: Pick<Halting, 'why' | 'onHalt'>,
+  halting: Pick<Halting, 'why' | 'running'>,
 ): Promise<AttemptEnd> {
   if (halting.why !== undefined) return Promise.resolve({ kind: 'halted' });
   const { promise, resolve } = Promise.withResolvers<AttemptEnd>();
@@ -47,12 +47,12 @@ export function attempt(
   const head = headOf(question, pool.address.authority);
   const connection = pool.take(want);
   const exchange = new Exchange(connection, listener, (end, keep) => {
-    halting.onHalt = undefined;
+    halting.running = undefined;
     if (end.kind === 'complete') pool.giveBack(connection, keep);
     else connection.destroy();
     resolve(end);
   });
-  halting.onHalt = () => exchange.finish({ kind: 'halted' });
+  halting.running = exchange;
   connection.ask(method, head, body.chunks ?? body.open(), body.bytes, exchange);
   return promise;
 }
@@ -73,7 +73,7 @@ function headOf({ method, path, headers }: Question, authority: string): string 
 }
 
 /** One request and its answer, told of as the connection reads it. */
-class Exchange implements Asker {
+class Exchange implements Asker, Haltable {
   readonly #connection: Connection;
   readonly #listener: Listener;
   readonly #ended: (end: AttemptEnd, keep: AnswerHead['keep']) => void;
@@ -88,10 +88,8 @@ class Exchange implements Asker {
     this.#ended = ended;
   }
 
-  finish(end: AttemptEnd, keep?: AnswerHead['keep']): void {
-    if (this.#over) return;
-    this.#over = true;
-    this.#ended(end, keep);
+  halted(): void {
+    this.#finish({ kind: 'halted' });
   }
 
   head({ status, reason, headers }: AnswerHead): void {
@@ -103,11 +101,17 @@ class Exchange implements Asker {
   }
 
   ended(keep: AnswerHead['keep']): void {
-    this.finish({ kind: 'complete' }, keep);
+    this.#finish({ kind: 'complete' }, keep);
   }
 
   lost(error: Error, spoke: boolean): void {
     const { connected, reused } = this.#connection;
-    this.finish({ kind: 'lost', error, after: !connected ? 'refused' : spoke ? 'bytes' : 'silent', reused });
+    this.#finish({ kind: 'lost', error, after: !connected ? 'refused' : spoke ? 'bytes' : 'silent', reused });
+  }
+
+  #finish(end: AttemptEnd, keep?: AnswerHead['keep']): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#ended(end, keep);
   }
 }

@@ -170,12 +170,13 @@ class Relay implements Listener {
     if (answer.isNews(piece)) lease.heard();
     const halting = this.#halting;
     halting.heard();
+    if (answer.write(piece)) return true;
+    halting.paused();
     const resumed = (): void => {
       halting.heard();
       resume();
     };
-    const more = answer.write(piece, resumed, () => halting.halt('client-left'));
-    if (!more) halting.paused();
-    return more;
+    answer.whenTaken(resumed, () => halting.halt('client-left'));
+    return false;
   }
 }

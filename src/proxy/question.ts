@@ -27,6 +27,6 @@ export function questionFor(call: Call, asked: Asked, backend: Backend): Questio
 }
 
 function basePath({ origin }: Backend): string {
-  const { pathname } = new URL(origin);
-  return pathname.endsWith('/') ? pathname.slice(0, -1) : pathname;
+  const slash = origin.indexOf('/', origin.indexOf('//') + 2);
+  return slash === -1 ? '' : origin.slice(slash);
 }

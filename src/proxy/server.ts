@@ -52,7 +52,7 @@ export class Listener {
   /** The connections below TLS, those in the middle of a handshake included. */
   readonly #secured = new Set<Duplex>();
   /** The answers that are under way on each client connection. */
-  readonly #open = new Map<Duplex, Set<Open>>();
+  readonly #open = new Map<Duplex, Open[]>();
   readonly #upgraded = new Set<Duplex>();
   /** The requests that have not been told of yet. */
   readonly #running = new Set<Promise<void>>();
@@ -201,27 +201,28 @@ export class Listener {
       if (!res.writableFinished) leaving.abort(CLIENT_HAS_LEFT);
     };
     const answer = { req, res, leave };
-    const open = this.#answersOn(req.socket).add(answer);
+    const open = this.#answersOn(req.socket);
+    open.push(answer);
     res.shouldKeepAlive &&= !this.#closing;
     // Writing to a client that has just left is no failure of anybody; its leaving is told by the signal.
     res.on('error', leave);
     res.once('close', () => {
       leave();
-      open.delete(answer);
+      open.splice(open.indexOf(answer), 1);
       if (this.#closing) this.#server.closeIdleConnections();
     });
     return { id: requestId(req.headers['x-request-id']), at: this.#gate.clock.now(), signal: leaving.signal };
   }
 
   /** Not every Node tells a pipelined answer that waits for its turn that its connection has closed, so the connection is watched for all. */
-  #answersOn(socket: Duplex): Set<Open> {
+  #answersOn(socket: Duplex): Open[] {
     const known = this.#open.get(socket);
     if (known !== undefined) return known;
-    const open = new Set<Open>();
+    const open: Open[] = [];
     this.#open.set(socket, open);
     socket.once('close', () => {
       this.#open.delete(socket);
-      for (const { leave } of open) leave();
+      for (const { leave } of [...open]) leave();
     });
     return open;
   }
