@@ -3,16 +3,18 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { startAll, type Contender } from './data-plane/contenders.ts';
+import { PEER_NAMES, startAll, type Contender } from './data-plane/contenders.ts';
 import { canPin, stop } from './data-plane/pinned.ts';
 import { tableOf } from './data-plane/table.ts';
 import { makeTools, startEngine, type Tools } from './data-plane/tools.ts';
 import { WORKLOADS, type Sample, type Workload } from './data-plane/workloads.ts';
 
-const HELP = `Usage: npm run bench:data-plane -- [--rounds N] [--secs N] [--only NAME,...] [--workloads TEXT,...] [--before FOLDER]
+const HELP = `Usage: npm run bench:data-plane -- [--quick] [--rounds N] [--secs N] [--only NAME,...] [--workloads TEXT,...] [--before FOLDER]
+It takes about (1 + rounds x secs) x workloads x (2 + peers) seconds: eight minutes with what is given in brackets and all peers.
   --rounds     how often each pair of workload and proxy is run (5)
   --secs       how long each run is (2)
-  --only       peers by name, of llama-swap, llmux, haproxy (all that are on the PATH)
+  --quick      one round of one second: whether everything runs, not how fast it is
+  --only       peers by name, of ${PEER_NAMES.join(', ')} (all that are on the PATH), or none
   --workloads  those whose name has one of these texts in it (all)
   --before     another checkout of catnap, built, to be measured beside this one`;
 
@@ -23,11 +25,16 @@ const { values } = parseArgs({
     only: { type: 'string', default: '' },
     workloads: { type: 'string', default: '' },
     before: { type: 'string' },
+    quick: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
 });
 
+const only = listed(values.only);
+const strange = only.find((name) => name !== 'none' && !PEER_NAMES.includes(name));
 if (values.help) console.log(HELP);
+else if (strange !== undefined) refuse(`--only ${strange}: it is none of ${PEER_NAMES.join(', ')}, none.`);
+else if (values.quick) await bench(1, 1);
 else await bench(wholeNumber('rounds'), wholeNumber('secs'));
 
 async function bench(rounds: number, secs: number): Promise<void> {
@@ -37,7 +44,7 @@ async function bench(rounds: number, secs: number): Promise<void> {
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
   const tools = makeTools(folder);
   const engine = await startEngine(tools);
-  const { contenders, skipped } = await startAll(folder, engine.port, new Set(listed(values.only)), values.before);
+  const { contenders, skipped } = await startAll(folder, engine.port, new Set(only), values.before);
   const texts = listed(values.workloads);
   const workloads = WORKLOADS.filter(({ name }) => texts.length === 0 || texts.some((text) => name.includes(text)));
   try {
@@ -98,10 +105,14 @@ async function aboutTheRun(tools: Tools, rounds: number, secs: number, skipped: 
 function wholeNumber(name: 'rounds' | 'secs'): number {
   const number = Number(values[name]);
   if (!Number.isInteger(number) || number < 1 || number > 600) {
-    console.error(`--${name} must be a whole number from 1 to 600.`);
-    process.exit(2);
+    refuse(`--${name} must be a whole number from 1 to 600.`);
   }
   return number;
+}
+
+function refuse(why: string): never {
+  console.error(why);
+  process.exit(2);
 }
 
 function listed(text: string): string[] {

@@ -91,6 +91,8 @@ const PEERS: readonly Proxy[] = [
   },
 ];
 
+export const PEER_NAMES: readonly string[] = PEERS.map(({ name }) => name);
+
 export type Field = { readonly contenders: readonly Contender[]; readonly skipped: readonly string[] };
 
 /** Starts everything there is to compare, each with an engine's address; says what is not on this machine. */
