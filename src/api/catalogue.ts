@@ -1,5 +1,6 @@
 import { Hono } from 'hono';
-import type { ModelId } from '../core/kinds.ts';
+import type { MayUse } from '../access/key.ts';
+import { modelId, type ModelId } from '../core/kinds.ts';
 import { unknownModel } from '../core/unknown-model.ts';
 import type { ModelView } from '../runtime/view.ts';
 import { runtimeState } from './admin/state.ts';
@@ -24,19 +25,32 @@ export function catalogue({ config, find, stage, startedAt }: ControlDeps): Hono
     enabled: config.models[view.model]?.enabled ?? false,
   });
 
+  /** A name of several models, or of one with other parameters, as the one that would answer under it now. */
+  const groupEntry = (name: string, views: readonly ModelView[], mayUse: MayUse | undefined) => {
+    const view = views.find(({ model }) => model === find(name, mayUse));
+    const models = config.aliases[name]?.models.filter((model) => mayUse?.(name, modelId(model)) ?? true);
+    return view && models && { ...entry(view), id: name, aliases: [], models };
+  };
+
+  /** Patterns are no names that anybody could ask for. */
+  const groups = Object.keys(config.aliases).filter((name) => !name.includes('*'));
+
   app.on('GET', ['/v1/models', '/models'], (c) => {
     const { mayUse } = visitorOf(c);
     const { models } = stage.view();
     const shown =
       mayUse === undefined ? models : models.filter(({ model }) => namesOf(model).some((name) => mayUse(name, model)));
-    return c.json({ object: 'list', data: shown.map(entry) });
+    const data = [...shown.map(entry), ...groups.flatMap((name) => groupEntry(name, models, mayUse) ?? [])];
+    return c.json({ object: 'list', data });
   });
 
   app.get('/v1/models/:name{.+}', (c) => {
     const name = c.req.param('name');
-    const model = find(name, visitorOf(c).mayUse);
-    const found = stage.view().models.find((candidate) => candidate.model === model);
-    if (found !== undefined) return c.json(entry(found));
+    const { mayUse } = visitorOf(c);
+    const { models } = stage.view();
+    const model = find(name, mayUse);
+    const found = models.find((candidate) => candidate.model === model);
+    if (found !== undefined) return c.json(groupEntry(name, models, mayUse) ?? entry(found));
     return refuse(c, 'model_not_found', unknownModel(name), 'model');
   });
 

@@ -6,7 +6,7 @@ import type { Remembered } from './admin/rows.ts';
 
 /** All that the control planes need of the rest of catnap. None of it changes anything. */
 export type ControlDeps = {
-  readonly config: Pick<Config, 'models'>;
+  readonly config: Pick<Config, 'aliases' | 'models'>;
   /** Resolves a model id or an alias, for somebody who may use these models. */
   readonly find: (name: string, mayUse?: MayUse) => ModelId | undefined;
   readonly stage: StageReader;

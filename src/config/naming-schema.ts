@@ -18,7 +18,7 @@ export const AliasSchema = z.strictObject({
 export const naming = {
   aliases: key(
     z.record(aliasName(), AliasSchema).default({}),
-    'Names that stand for several models, or for one with other parameters. Each is an object as below. `*` in a name stands for any text.',
+    'Names that stand for several models, or for one with other parameters. Each is an object as below. `*` in a name stands for any text; `GET /v1/models` lists those without one.',
     { default_text: 'none' },
   ),
   default_model: key(

@@ -57,6 +57,24 @@ describe('the catalogue', () => {
     }
   });
 
+  test('lists a name of several models as the one that would answer under it, and no pattern', async ({ expect }) => {
+    const group = {
+      models: ['org/beta', 'alpha'],
+      prefer: 'awake',
+      set_params: {},
+      strip_params: [],
+      default_params: {},
+    } as const;
+    const { deps: all } = deps(calm);
+    const aliases = { helper: group, 'claude-*': group };
+    const find: typeof all.find = (name) => (name === 'helper' ? alpha : all.find(name));
+    await using server = await listen(controlPlane({ ...all, config: { ...all.config, aliases }, find }));
+    const { data } = JSON.parse((await server.ask('/v1/models')).body);
+    expect(data.map(({ id }: { id: string }) => id)).toEqual(['alpha', 'org/beta', 'helper']);
+    expect(data[2]).toMatchObject({ state: 'loaded', enabled: true, models: ['org/beta', 'alpha'] });
+    expect(JSON.parse((await server.ask('/v1/models/helper')).body)).toEqual(data[2]);
+  });
+
   test('says which name it does not know, and where the names are', async ({ expect }) => {
     await using server = await listen(controlPlane(deps(calm).deps));
     const { status, headers, body } = await server.ask('/v1/models/nobody');

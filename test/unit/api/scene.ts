@@ -2,7 +2,7 @@ import type { EnginePhase } from '../../../src/core/engine.ts';
 import { engineId, millis, modelId, type ModelId } from '../../../src/core/kinds.ts';
 import type { Failure } from '../../../src/core/restart.ts';
 import type { ControlDeps } from '../../../src/api/deps.ts';
-import type { Config, StubModel } from '../../../src/config/schema.ts';
+import type { StubModel } from '../../../src/config/schema.ts';
 import type { EngineView, ModelView, StageView } from '../../../src/runtime/view.ts';
 
 export const alpha = modelId('alpha');
@@ -81,7 +81,8 @@ const stubModel: StubModel = {
   stall_timeout_secs: 60,
 };
 
-const config: Pick<Config, 'models'> = {
+const config: ControlDeps['config'] = {
+  aliases: {},
   models: { alpha: { ...stubModel, aliases: ['gpt-4o'] }, 'org/beta': { ...stubModel, enabled: false } },
 };
 
