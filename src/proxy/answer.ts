@@ -3,7 +3,7 @@ import { after } from '../core/kinds.ts';
 import type { Cancel, Clock } from '../ports/clock.ts';
 import type { Piece } from './answer-reader.ts';
 import { renderErrorEvent, type Dialect, type Refusal } from './envelope.ts';
-import { headerOf, type FlatHeaders } from './headers.ts';
+import { headerOf, headersOf, type FlatHeaders } from './headers.ts';
 import { Misfit } from './misfit.ts';
 import { Outlet } from './outlet.ts';
 import { commentOf, isOnlyComments, separator } from './sse.ts';
@@ -79,6 +79,8 @@ export class Answer {
     if (this.#opened) {
       const fits = stream && status < 300 && headerOf(headers, 'content-encoding') === undefined;
       this.#misfit = fits ? undefined : new Misfit(status);
+      // Its head has left already, so what belongs there is told as clients of streams can read it: trailers reach none of them.
+      if (fits) this.#res.write(commentOf(`server-timing: ${headersOf(headers, 'server-timing').join(', ')}`));
       return;
     }
     this.#stream = stream;

@@ -106,6 +106,10 @@ export function headerOf(raw: FlatHeaders, wanted: string): string | undefined {
   return undefined;
 }
 
+/** All of its values. */
+export const headersOf = (raw: FlatHeaders, wanted: string): string[] =>
+  raw.filter((_, i) => i % 2 === 1 && raw[i - 1]?.toLowerCase() === wanted);
+
 function keep(raw: FlatHeaders, drops: ReadonlySet<string>, more: ReadonlySet<string>): string[] {
   const named = connectionNamed(raw);
   const kept: string[] = [];

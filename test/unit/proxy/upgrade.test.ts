@@ -56,6 +56,22 @@ test('a WebSocket reaches its engine and holds a lease until it is closed', asyn
   await waitFor('the engine to be free', () => upstream.open() === 0);
 });
 
+test('a page of another origin gets a WebSocket only where the config lets it in', async ({
+  expect,
+  onTestFinished,
+}) => {
+  const { upstream, heads } = await shouter();
+  const rig = await openRig({ upstream, corsOrigins: ['https://chat.example.org'], onTestFinished });
+  const from = (origin: string): RawClient =>
+    new RawClient(rig.port, onTestFinished).say(handshake('/v1/realtime?model=alpha', `Origin: ${origin}\r\n`));
+  const stranger = from('https://evil.example.org');
+  await waitFor('the refusal', () => stranger.closed);
+  expect(stranger.text).toMatch(/^HTTP\/1\.1 403 /);
+  expect([rig.admission.asked, heads]).toEqual([[], []]);
+  const guest = from('https://chat.example.org');
+  await waitFor('the switch', () => guest.text.startsWith('HTTP/1.1 101 '));
+});
+
 test('what the client says before it is answered is not lost', async ({ onTestFinished }) => {
   const rig = await openRig({ upstream: (await shouter()).upstream, onTestFinished });
   const client = new RawClient(rig.port, onTestFinished).say(`${handshake('/v1/realtime?model=alpha')}early `);

@@ -11,7 +11,7 @@ const SOON = { commentAfterMs: 20, commentEveryMs: 20 };
 
 const streams = () =>
   httpUpstream((_, res) => {
-    res.writeHead(200, { 'content-type': 'text/event-stream' });
+    res.writeHead(200, { 'content-type': 'text/event-stream', 'server-timing': 'gpu;dur=1' });
     res.end(EVENTS);
   });
 
@@ -40,7 +40,12 @@ test('a stream that waits is told why, again and again, and then gets the bytes 
   await waitFor('three comments', () => stream.body.split(': catnap: alpha wakes\n\n').length > 3);
   rig.admission.grantHeld();
   expect(await stream.closed).toBe('whole');
-  expect(stream.body).toMatch(/^(: catnap: alpha wakes\n\n){3,}data: \{"n":1\}\n\ndata: \[DONE\]\n\n$/);
+  // The head has left already, so the timing comes as the last comment.
+  const timing = /: server-timing: gpu;dur=1, queue;dur=10, swap;dur=20, engine;dur=[\d.]+\n\n/;
+  const comments = /^(: catnap: alpha wakes\n\n){3,}/;
+  expect(stream.body).toMatch(
+    new RegExp(`${comments.source}${timing.source}data: \\{"n":1\\}\n\ndata: \\[DONE\\]\n\n$`),
+  );
   expect(await rig.record()).toMatchObject({ outcome: 'served', status: 200, bytesOut: EVENTS.length });
 });
 
