@@ -3,6 +3,7 @@ import type { EngineRules } from '../core/engine.ts';
 import { engineId, modelId, type EngineId, type ModelId } from '../core/kinds.ts';
 import type { ModelTerms } from '../core/member.ts';
 import { POLICIES } from '../core/policy/index.ts';
+import type { PolicyTerms } from '../core/policy/policy.ts';
 import type { StageOptions } from '../core/stage-events.ts';
 import { TRAITS, type DriverRegistry } from '../engines/registry.ts';
 import type { EngineSpec } from '../runtime/supervisor.ts';
@@ -20,10 +21,23 @@ export function stageOf(config: Config): StageOptions {
   return {
     models: Object.entries(config.models).map(([name, model]) => termsOf(modelId(name), model, config)),
     capacity: CAPACITY,
-    policy: POLICIES[policy.policy_type],
+    policy: POLICIES[policy.policy_type](policyTermsOf(config)),
     drains: policy.drain_before_switch,
     drainMs: ms(policy.drain_timeout_secs),
     minActiveMs: ms(policy.min_active_secs),
+    priorityStepMs: ms(policy.priority_step_secs),
+  };
+}
+
+function policyTermsOf({ policy }: Config): PolicyTerms {
+  return {
+    maxWaitMs: ms(policy.max_wait_secs),
+    coalesceMs: policy.coalesce_window_ms,
+    amortization: policy.amortization_factor,
+    tickMs: policy.tick_interval_ms,
+    quantumMs: policy.min_quantum_ms,
+    servingShare: policy.serving_share,
+    holds: policy.hold === 'learned',
   };
 }
 

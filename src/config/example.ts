@@ -19,6 +19,8 @@ export const EXAMPLE = {
     },
   },
   policy: {
+    policy_type: 'slack',
+    max_wait_secs: 30,
     request_timeout_secs: 60,
     drain_timeout_secs: 600,
   },

@@ -6,7 +6,7 @@ import { isFields, valueAt } from './values.ts';
 import { BACKENDS } from './models/index.ts';
 import { AliasSchema } from './naming-schema.ts';
 import { nearest } from './nearest.ts';
-import { NOT_YET_BACKENDS, NOT_YET_KEYS, NOT_YET_POLICIES } from './not-yet.ts';
+import { NOT_YET_BACKENDS, NOT_YET_KEYS } from './not-yet.ts';
 import type { Path } from './place.ts';
 import { CheckpointSchema, RestartSchema } from './engines-schema.ts';
 import { PolicySchema } from './policy-schema.ts';
@@ -137,9 +137,6 @@ function wrongType(path: Path, expected: string, got: unknown): Finding {
 
 function wrongValue(path: Path, values: readonly string[], got: unknown): Finding {
   if (got === undefined) return { path, message: `is missing: it is one of ${list(values)}` };
-  if (path.at(-1) === 'policy_type' && typeof got === 'string' && NOT_YET_POLICIES.includes(got)) {
-    return { path, message: `"${got}" is not available in this version`, fix: `This version has ${list(values)}.` };
-  }
   const meant = typeof got === 'string' ? nearest(got, values) : undefined;
   return {
     path,

@@ -2,8 +2,6 @@
 
 export const NOT_YET_BACKENDS: readonly string[] = ['sglang', 'exllamav3', 'llama_cpp', 'ct2'];
 
-export const NOT_YET_POLICIES: readonly string[] = ['cost_aware', 'time_slice', 'slack'];
-
 export const NOT_YET_KEYS: ReadonlySet<string> = new Set([
   'stages',
   'triton',

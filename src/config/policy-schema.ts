@@ -1,11 +1,13 @@
 import { z } from 'zod';
+import { PRIORITIES } from '../core/place.ts';
+import { POLICY_NAMES, type PolicyName } from '../core/policy/index.ts';
 import { count, key, milliseconds, seconds, sleepLevel } from './fields.ts';
 
 /** Who is awake, and for how long others wait. */
 export const PolicySchema = z.strictObject({
   policy_type: key(
-    z.enum(['fifo']).default('fifo'),
-    '`fifo`: the model whose request has waited longest is next; the awake one serves those who came before that request.',
+    z.enum(POLICY_NAMES).default('fifo'),
+    'Who is awake, and when it changes. `fifo`: in order of arrival; the awake model serves those who came before the first request for another. `cost_aware`: a swap has to be worth its cost. `time_slice`: turns of a length. `slack`: as late as everybody can still be served in time, and by shares when that is impossible. See docs/scheduling.md.',
   ),
   request_timeout_secs: key(
     seconds(0.001).default(60),
@@ -29,21 +31,50 @@ export const PolicySchema = z.strictObject({
     count(1, 10_000).default(32),
     'How many requests one engine is given at a time, for models that name no number.',
   ),
-  coalesce_window_ms: key(milliseconds().default(2_000), 'Of the policy `cost_aware`; `fifo` does not read it.'),
+  max_wait_secs: key(
+    seconds(0).default(15),
+    'How long a request should wait for its turn at most. `slack` plans by it; `cost_aware` and `time_slice` swap, whatever it costs, once somebody has waited for so long; `fifo` does not read it.',
+  ),
+  serving_share: key(
+    z.number().min(0).max(0.95).default(0.8),
+    'Of `slack`: the part of the time that is spent on serving at least, when more is wanted than can be done within `max_wait_secs`. More of it means fewer swaps and longer waits.',
+  ),
+  hold: key(
+    z.enum(['learned', 'off']).default('learned'),
+    'Of `slack`: whether an idle model is kept a little when its next request, by what was seen so far, is worth more than those who wait for another.',
+  ),
+  coalesce_window_ms: key(
+    milliseconds().default(2_000),
+    'Of `cost_aware`: how long the first request for a model waits for company.',
+  ),
   amortization_factor: key(
     z.number().min(0).max(1_000).default(0.5),
-    'Of the policy `cost_aware`; `fifo` does not read it.',
+    'Of `cost_aware`: how many requests, for each second that a swap costs, are company enough.',
   ),
-  max_wait_secs: key(seconds(0).default(15), 'Of the policies `cost_aware` and `time_slice`; `fifo` does not read it.'),
-  tick_interval_ms: key(milliseconds(1).default(500), 'Of the policy `time_slice`; `fifo` does not read it.'),
-  min_quantum_ms: key(milliseconds().default(2_000), 'Of the policy `time_slice`; `fifo` does not read it.'),
+  tick_interval_ms: key(
+    milliseconds(1).default(500),
+    'Of `time_slice`: how often an idle model may be followed by another.',
+  ),
+  min_quantum_ms: key(milliseconds().default(2_000), 'Of `time_slice`: how long a turn lasts at least.'),
+  priority_step_secs: key(
+    seconds(0).default(30),
+    'How much earlier than it came a request counts as having come for each step of priority (`low`, `normal`, `high`). So a low one is late by that at most, and never lost.',
+  ),
+  max_header_priority: key(
+    z.enum(PRIORITIES).default('normal'),
+    'The highest priority that a client may ask for with `x-catnap-priority`. What is above it counts as this.',
+  ),
 });
 
-/** Keys of llmux's other policies. They are accepted and change nothing under `fifo`. */
-export const OTHER_POLICIES_KEYS: readonly (keyof typeof PolicySchema.shape)[] = [
-  'coalesce_window_ms',
-  'amortization_factor',
-  'max_wait_secs',
-  'tick_interval_ms',
-  'min_quantum_ms',
+type PolicyKey = keyof typeof PolicySchema.shape;
+
+/** Keys that only some policies read. */
+export const KEYS_OF_POLICIES: readonly { readonly key: PolicyKey; readonly policies: readonly PolicyName[] }[] = [
+  { key: 'max_wait_secs', policies: ['cost_aware', 'time_slice', 'slack'] },
+  { key: 'serving_share', policies: ['slack'] },
+  { key: 'hold', policies: ['slack'] },
+  { key: 'coalesce_window_ms', policies: ['cost_aware'] },
+  { key: 'amortization_factor', policies: ['cost_aware'] },
+  { key: 'tick_interval_ms', policies: ['time_slice'] },
+  { key: 'min_quantum_ms', policies: ['time_slice'] },
 ];

@@ -1,4 +1,5 @@
 import type { Millis, ModelId } from './kinds.ts';
+import type { Place } from './place.ts';
 
 /**
  * A model's part on the stage.
@@ -7,25 +8,48 @@ import type { Millis, ModelId } from './kinds.ts';
  */
 export type PartKind = 'out' | 'summoned' | 'entering' | 'on' | 'draining' | 'leaving';
 
-/** What a policy may look at of one model that has somebody waiting or a part on the stage. */
+/** What a policy may look at of one model. */
 export type Sight = {
   readonly model: ModelId;
   readonly part: PartKind;
   /** How much of the budget it takes while it is anywhere but away. */
   readonly cost: number;
   readonly waiting: number;
-  /** Place in the order of arrivals and time of the one that waits longest. */
-  readonly oldest: { readonly seq: number; readonly since: Millis } | undefined;
+  /** Place and time of the one that is first in its line, and the sum of the times at which all in it came. */
+  readonly first: (Place & { readonly since: Millis }) | undefined;
+  readonly sinceSum: number;
   readonly inFlight: number;
   /** Since when it is on, and how many requests it has served since. Zero for a model that is not on. */
   readonly onSince: Millis;
   readonly served: number;
+  /** Since when it has nothing to do; undefined while it is busy. */
+  readonly idleSince: Millis | undefined;
+  /** What it takes to bring it back from where it is, and from where it would be put, seldom exceeded. */
+  readonly comeMs: number;
+  readonly comeBackMs: number;
+  /** What it takes to put it away, seldom exceeded, and for how long its work keeps it before that, on average. */
+  readonly goMs: number;
+  readonly drainMs: number;
+  /** How much it is asked for, to be compared with others (`shareOf`), per engine place. */
+  readonly logWork: number;
+  /** Arrivals per millisecond to be expected while others want its place. */
+  readonly contendedRate: number;
 };
+
+/** A model that is out and at rest, and that somebody waits for. */
+export type Candidate = Sight & { readonly first: NonNullable<Sight['first']> };
+
+/** All candidates together: what it takes for each to come, to drain and to go once, and how much they are asked for. */
+export type Contention = { readonly cycleMs: number; readonly logWork: number };
 
 export type StageSight = {
   readonly now: Millis;
   readonly capacity: number;
-  readonly models: readonly Sight[];
+  /** Those who have a part, or an engine that is not at rest. */
+  readonly cast: readonly Sight[];
+  /** Those who are out and waited for, in the order of the places of their first. */
+  readonly candidates: readonly Candidate[];
+  readonly contention: () => Contention;
   /** How long a model stays on before it may be sent off. */
   readonly minActiveMs: number;
   /** Whether open leases are waited for; if not, they are cut when a swap begins. */
@@ -34,10 +58,12 @@ export type StageSight = {
   readonly drainMs: number;
 };
 
+type Room = { readonly capacity: number; readonly cast: readonly Pick<Sight, 'part' | 'cost'>[] };
+
 /** Room that is neither taken nor promised, counted as it will be when all who are on their way off have gone. */
-export function uncommitted({ capacity, models }: StageSight): number {
+export function uncommitted({ capacity, cast }: Room): number {
   let room = capacity;
-  for (const { part, cost } of models) if (part === 'on' || part === 'entering' || part === 'summoned') room -= cost;
+  for (const { part, cost } of cast) if (part === 'on' || part === 'entering' || part === 'summoned') room -= cost;
   return room;
 }
 
@@ -45,24 +71,27 @@ export function uncommitted({ capacity, models }: StageSight): number {
  * Whom to send off so that `to` fits: none if there is room, undefined if it cannot be had now (those who are still entering cannot go).
  * Those who are idle go first, then those who have been on longest; never more than needed.
  */
-export function makeRoom(sight: StageSight, to: Sight): readonly Sight[] | undefined {
+export function makeRoom(
+  sight: Pick<StageSight, 'capacity' | 'cast'>,
+  to: Pick<Sight, 'cost'>,
+): readonly Sight[] | undefined {
   let missing = to.cost - uncommitted(sight);
   if (missing <= 0) return [];
-  const candidates = sight.models
+  const leavers = sight.cast
     .filter(({ part, cost }) => part === 'on' && cost > 0)
-    .sort((a, b) => Number(busy(a)) - Number(busy(b)) || a.onSince - b.onSince);
+    .sort((a, b) => Number(isBusy(a)) - Number(isBusy(b)) || a.onSince - b.onSince);
   const chosen: Sight[] = [];
-  for (const candidate of candidates) {
+  for (const leaver of leavers) {
     if (missing <= 0) break;
-    chosen.push(candidate);
-    missing -= candidate.cost;
+    chosen.push(leaver);
+    missing -= leaver.cost;
   }
   if (missing > 0) return undefined;
-  return chosen.filter((candidate) => {
-    const spare = candidate.cost + missing <= 0;
-    if (spare) missing += candidate.cost;
+  return chosen.filter((leaver) => {
+    const spare = leaver.cost + missing <= 0;
+    if (spare) missing += leaver.cost;
     return !spare;
   });
 }
 
-const busy = ({ inFlight, waiting }: Sight): boolean => inFlight > 0 || waiting > 0;
+export const isBusy = ({ inFlight, waiting }: Sight): boolean => inFlight > 0 || waiting > 0;

@@ -139,7 +139,7 @@ export const ERRORS = {
     type: 'invalid_request_error',
     fault: 'load',
     retry: false,
-    meaning: 'The path or the key wakes no model, and this one is not awake.',
+    meaning: 'The path, the key or the header `x-catnap-swap: never` wakes no model, and this one is not awake.',
   },
   model_disabled: {
     status: 403,
@@ -235,7 +235,13 @@ export type ErrorCode = keyof typeof ERRORS;
 /** What the stage may answer a ticket with. */
 export type RefusalCode = Extract<
   ErrorCode,
-  'lane_full' | 'wait_timeout' | 'engine_failed' | 'model_unloading' | 'shutting_down' | 'model_disabled'
+  | 'lane_full'
+  | 'wait_timeout'
+  | 'engine_failed'
+  | 'model_unloading'
+  | 'model_not_loaded'
+  | 'shutting_down'
+  | 'model_disabled'
 >;
 /** Why a lease may be ended from our side. */
 export type CutCode = Extract<ErrorCode, 'engine_died' | 'drained' | 'shutting_down'>;

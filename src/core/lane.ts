@@ -1,25 +1,31 @@
+import { Heap } from './heap.ts';
 import { after, FOREVER, type Millis, type TicketId } from './kinds.ts';
+import { isBefore, type Batch, type Place } from './place.ts';
 
 /** A ticket in line. A `load` is an operator's wish for the model: it waits its turn as a request does and takes no lease. */
-export type Waiting = {
+export type Waiting = Place & {
   readonly ticket: TicketId;
   readonly kind: 'request' | 'load';
-  /** Its place in the order of all arrivals of the stage. */
-  readonly seq: number;
   readonly since: Millis;
   /** How long it waits for a turn. The time in which its own model is on the way does not count. */
   readonly patienceMs: number;
+  /** It waits only while its model is awake or on its way: nobody is put away for it. */
+  readonly bound?: boolean;
 };
 
-type Held = Waiting & { readonly expiresAt: Millis; readonly pausedBefore: number };
+type Held = Waiting & { readonly expiresAt: Millis; readonly pausedBefore: number; gone: boolean };
 
 /**
- * The line of waiting tickets of one model, in order of arrival, bounded.
+ * The line of waiting tickets of one model, in the order of their places, bounded.
  * Patience runs on the lane's own clock, which stands still between `pause` and `resume`.
  */
 export class Lane {
   readonly #limit: number;
   #waiting: Held[] = [];
+  /** Who runs out of patience first. Those who have gone are dropped when they come up. */
+  readonly #expiries = new Heap<Held>((a, b) => a.expiresAt < b.expiresAt);
+  #sinceSum = 0;
+  #bound = 0;
   /** How far the lane's clock is behind, and since when it stands. */
   #behind = 0;
   #pausedAt: Millis | undefined;
@@ -40,35 +46,56 @@ export class Lane {
     return this.#waiting[0];
   }
 
+  /** The sum of the moments at which those who wait came. */
+  get sinceSum(): number {
+    return this.#sinceSum;
+  }
+
   push(waiting: Waiting, now: Millis): void {
     const expiresAt = after(this.#clock(now), waiting.patienceMs);
-    this.#waiting.push({ ...waiting, expiresAt, pausedBefore: this.#paused(now) });
+    const held: Held = { ...waiting, expiresAt, pausedBefore: this.#paused(now), gone: false };
+    let at = this.#waiting.length;
+    for (
+      let before = this.#waiting[at - 1];
+      before !== undefined && isBefore(held, before);
+      before = this.#waiting[at - 1]
+    )
+      at--;
+    this.#waiting.splice(at, 0, held);
+    this.#sinceSum += held.since;
+    if (held.bound === true) this.#bound++;
+    if (expiresAt < FOREVER) this.#expiries.push(held);
   }
 
   /** Takes one ticket out of the line; false when it is not in it. */
   remove(ticket: TicketId): boolean {
     const at = this.#waiting.findIndex((waiting) => waiting.ticket === ticket);
-    if (at === -1) return false;
-    this.#waiting.splice(at, 1);
-    return true;
+    return at !== -1 && this.#takeAt(at) !== undefined;
   }
 
-  /** Takes the first ticket that arrived before `seq`; `pausedMs` is how long the lane's clock stood while it waited. */
-  take(seq: number, now: Millis): (Waiting & { readonly pausedMs: number }) | undefined {
-    const first = this.#waiting[0];
-    if (first === undefined || first.seq >= seq) return undefined;
-    this.#waiting.shift();
-    return { ...first, pausedMs: this.#paused(now) - first.pausedBefore };
+  /** Takes the first ticket of a batch; `pausedMs` is how long the lane's clock stood while it waited. */
+  take(batch: Batch, now: Millis): (Waiting & { readonly pausedMs: number }) | undefined {
+    const at = this.#firstOf(batch);
+    const first = at === -1 ? undefined : this.#takeAt(at);
+    return first && { ...first, pausedMs: this.#paused(now) - first.pausedBefore };
+  }
+
+  /** The first ticket of a batch, which stays in line. */
+  firstOf(batch: Batch): Waiting | undefined {
+    return this.#waiting[this.#firstOf(batch)];
   }
 
   takeAll(): readonly Waiting[] {
-    return this.#waiting.splice(0);
+    return this.#takeWhere(() => true);
   }
 
   takeLoads(): readonly Waiting[] {
-    const loads = this.#waiting.filter(({ kind }) => kind === 'load');
-    this.#waiting = this.#waiting.filter(({ kind }) => kind !== 'load');
-    return loads;
+    return this.#takeWhere(({ kind }) => kind === 'load');
+  }
+
+  /** Those for whom nobody is put away. */
+  takeBound(): readonly Waiting[] {
+    return this.#bound === 0 ? [] : this.#takeWhere(({ bound }) => bound === true);
   }
 
   pause(now: Millis): void {
@@ -85,17 +112,50 @@ export class Lane {
   takeExpired(now: Millis): readonly Waiting[] {
     const until = this.#pausedAt ?? now;
     const isOver = ({ expiresAt }: Held): boolean => after(expiresAt, this.#behind) <= until;
-    const expired = this.#waiting.filter(isOver);
-    if (expired.length > 0) this.#waiting = this.#waiting.filter((waiting) => !isOver(waiting));
-    return expired;
+    const next = this.#nextToExpire();
+    return next === undefined || !isOver(next) ? [] : this.#takeWhere(isOver);
   }
 
   /** When the next ticket runs out of patience, if the clock runs. */
   get dueAt(): Millis | undefined {
-    if (this.#pausedAt !== undefined || this.#waiting.length === 0) return undefined;
-    let due = FOREVER;
-    for (const { expiresAt } of this.#waiting) if (expiresAt < due) due = expiresAt;
-    return due === FOREVER ? undefined : after(due, this.#behind);
+    if (this.#pausedAt !== undefined) return undefined;
+    const next = this.#nextToExpire();
+    return next && after(next.expiresAt, this.#behind);
+  }
+
+  #nextToExpire(): Held | undefined {
+    const expiries = this.#expiries;
+    while (expiries.first?.gone === true) expiries.take();
+    // Those who wait long can keep many who have gone behind them.
+    if (expiries.size > 2 * this.#waiting.length + 64) {
+      expiries.clear();
+      for (const held of this.#waiting) if (held.expiresAt < FOREVER) expiries.push(held);
+    }
+    return expiries.first;
+  }
+
+  #firstOf(batch: Batch): number {
+    return this.#waiting.findIndex((waiting) => batch.has(waiting));
+  }
+
+  #takeAt(at: number): Held | undefined {
+    const held = at === 0 ? this.#waiting.shift() : this.#waiting.splice(at, 1)[0];
+    if (held !== undefined) this.#left(held);
+    return held;
+  }
+
+  #takeWhere(goes: (held: Held) => boolean): readonly Held[] {
+    const [going, staying]: [Held[], Held[]] = [[], []];
+    for (const held of this.#waiting) (goes(held) ? going : staying).push(held);
+    this.#waiting = staying;
+    for (const held of going) this.#left(held);
+    return going;
+  }
+
+  #left(held: Held): void {
+    held.gone = true;
+    if (held.bound === true) this.#bound--;
+    this.#sinceSum = this.#waiting.length === 0 ? 0 : this.#sinceSum - held.since;
   }
 
   #clock(now: Millis): Millis {

@@ -1,5 +1,8 @@
 import type { Sight } from './cast.ts';
+import { Costs, type SavedCosts } from './costs.ts';
+import { Demand } from './demand.ts';
 import { atRest, type EngineGoal, type EnginePhase } from './engine.ts';
+import type { Batch } from './place.ts';
 import { Lane } from './lane.ts';
 import {
   invariant,
@@ -11,7 +14,7 @@ import {
   type TicketId,
 } from './kinds.ts';
 import type { Failure } from './restart.ts';
-import type { Swap } from './swap.ts';
+import type { Swap, Took } from './swap.ts';
 
 /** What the stage is told about a model when it is made. */
 export type ModelTerms = {
@@ -28,6 +31,8 @@ export type ModelTerms = {
   readonly patienceMs: number;
   /** How deep it is put away to make room. */
   readonly sleepLevel: SleepLevel;
+  /** What is known of what its swaps cost, from earlier days. */
+  readonly costs?: SavedCosts;
 };
 
 /** A model's part on the stage: see `PartKind`. Each variant carries only what is true in it. */
@@ -35,14 +40,24 @@ export type Part =
   | { readonly kind: 'out' }
   | { readonly kind: 'summoned' }
   | { readonly kind: 'entering' }
-  | { readonly kind: 'on'; readonly since: Millis; readonly from: number; readonly served: number }
+  | {
+      readonly kind: 'on';
+      readonly since: Millis;
+      readonly from: number;
+      readonly served: number;
+      /** Since when it has had no lease; nobody waits for it then either. */
+      readonly idleSince: Millis | undefined;
+    }
   | {
       readonly kind: 'draining';
       /** What it was, should it be let back. */
       readonly was: Extract<Part, { readonly kind: 'on' }>;
-      /** Tickets that arrived before this place are still served. */
-      readonly batch: number;
+      /** Who is still served. */
+      readonly batch: Batch;
+      readonly since: Millis;
       readonly deadline: Millis;
+      /** Whether it had leases to wait for. */
+      readonly wasBusy: boolean;
       readonly cut: boolean;
       /** The swap it makes room for; undefined when an operator sends it off. */
       readonly for: Swap | undefined;
@@ -60,7 +75,12 @@ export class Member {
   readonly phases: Map<EngineId, EnginePhase>;
   /** Open leases and the engine each is on. */
   readonly leases = new Map<TicketId, EngineId>();
+  readonly costs: Costs;
+  readonly demand = new Demand();
   readonly #inFlight: Map<EngineId, number>;
+  readonly #lentAt = new Map<TicketId, Millis>();
+  /** Its engines that served until they were told to go. */
+  readonly #partingFromService = new Set<EngineId>();
   part: Part = { kind: 'out' };
   swap: Swap | undefined;
   /** Operators who wait for it to be gone; while there are any, nobody new is let in line. */
@@ -73,6 +93,7 @@ export class Member {
     this.terms = terms;
     this.sleepLevel = terms.sleepLevel;
     this.lane = new Lane(terms.maxWaiting);
+    this.costs = new Costs(terms.costs);
     this.phases = new Map(terms.engines.map((engine) => [engine, { kind: 'off' }]));
     this.#inFlight = new Map(terms.engines.map((engine) => [engine, 0]));
   }
@@ -143,36 +164,68 @@ export class Member {
     return best;
   }
 
-  lend(ticket: TicketId, engine: EngineId): void {
-    invariant(!this.leases.has(ticket), `ticket ${ticket} has a lease already`);
-    this.leases.set(ticket, engine);
-    this.#inFlight.set(engine, (this.#inFlight.get(engine) ?? 0) + 1);
+  /** One of its engines is in another phase; what the command took that led to it is learned from. */
+  engineIn(engine: EngineId, phase: EnginePhase, took: Took | undefined): void {
+    const before = this.phases.get(engine);
+    invariant(before !== undefined, `${engine} is not an engine of ${this.model}`);
+    if (took !== undefined) this.costs.moved(before, phase, took, this.#partingFromService.has(engine));
+    if (before.kind === 'awake' && phase.kind === 'stopping') this.#partingFromService.add(engine);
+    else this.#partingFromService.delete(engine);
+    this.phases.set(engine, phase);
   }
 
-  settle(ticket: TicketId): void {
+  lend(ticket: TicketId, engine: EngineId, now: Millis): void {
+    invariant(!this.leases.has(ticket), `ticket ${ticket} has a lease already`);
+    this.leases.set(ticket, engine);
+    this.#lentAt.set(ticket, now);
+    this.#inFlight.set(engine, (this.#inFlight.get(engine) ?? 0) + 1);
+    const { part } = this;
+    if (part.kind === 'on' && part.idleSince !== undefined) this.part = { ...part, idleSince: undefined };
+  }
+
+  settle(ticket: TicketId, now: Millis): void {
     const engine = this.leases.get(ticket);
     invariant(engine !== undefined, `lease ${ticket} of ${this.model} is settled twice or was never granted`);
     this.leases.delete(ticket);
     this.#inFlight.set(engine, (this.#inFlight.get(engine) ?? 0) - 1);
+    this.demand.served(now - (this.#lentAt.get(ticket) ?? now));
+    this.#lentAt.delete(ticket);
     const { part } = this;
-    if (part.kind === 'on') this.part = { ...part, served: part.served + 1 };
+    if (part.kind !== 'on') return;
+    this.part = { ...part, served: part.served + 1, idleSince: this.leases.size === 0 ? now : undefined };
   }
 
-  sight(): Sight {
-    const { lane, part, model } = this;
+  sight(now: Millis): Sight {
+    const { lane, part, model, terms, costs, demand } = this;
     const on = part.kind === 'on' ? part : undefined;
-    const first = lane.first;
     return {
       model,
-      // An engine that died in its sleep is still being cleared away: its room is not free yet, nor is it anybody's.
-      part: part.kind === 'out' && !this.atRest ? 'leaving' : part.kind,
-      cost: this.terms.cost,
+      part: part.kind,
+      cost: terms.cost,
       waiting: lane.length,
-      oldest: first && { seq: first.seq, since: first.since },
+      first: lane.first,
+      sinceSum: lane.sinceSum,
       inFlight: this.leases.size,
       onSince: on?.since ?? millis(0),
       served: on?.served ?? 0,
+      idleSince: on?.idleSince,
+      comeMs: costs.comeMs(this.#level),
+      comeBackMs: costs.comeMs(this.sleepLevel),
+      goMs: costs.goMs(this.sleepLevel),
+      drainMs: costs.drainMs,
+      logWork: demand.logWork - Math.log(terms.targetInflight * terms.engines.length),
+      contendedRate: demand.contendedRate(now),
     };
+  }
+
+  /** The level it would come back from: the deepest of its engines counts. */
+  get #level(): SleepLevel {
+    let level: SleepLevel = 5;
+    for (const phase of this.phases.values()) {
+      if (phase.kind !== 'asleep') return 5;
+      level = phase.level;
+    }
+    return level;
   }
 
   #every(holds: (phase: EnginePhase) => boolean): boolean {

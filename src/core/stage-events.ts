@@ -3,13 +3,28 @@ import type { CutCode, RefusalCode } from './errors.ts';
 import type { Fact } from './facts.ts';
 import type { EngineId, Millis, ModelId, SleepLevel, TicketId } from './kinds.ts';
 import type { ModelTerms } from './member.ts';
+import type { Priority } from './place.ts';
 import type { Policy } from './policy/policy.ts';
 import type { Failure } from './restart.ts';
 import type { Took } from './swap.ts';
 
+/** What a request asks for beside its model. */
+export type TicketTerms = {
+  readonly priority?: Priority;
+  /** How long it waits for its turn, where that is less than others do. */
+  readonly withinMs?: number | undefined;
+  /** Nobody is put away for it: it is refused unless its model is awake or on its way. */
+  readonly bound?: boolean;
+};
+
 /** What can happen to a stage. Requests, engines, clients, operators and the clock all come through here, one at a time. */
 export type StageEvent =
-  | { readonly kind: 'ticket-arrived'; readonly ticket: TicketId; readonly model: ModelId }
+  | {
+      readonly kind: 'ticket-arrived';
+      readonly ticket: TicketId;
+      readonly model: ModelId;
+      readonly terms?: TicketTerms;
+    }
   | { readonly kind: 'ticket-abandoned'; readonly ticket: TicketId; readonly model: ModelId }
   | { readonly kind: 'lease-settled'; readonly ticket: TicketId; readonly model: ModelId }
   | {
@@ -69,4 +84,6 @@ export type StageOptions = {
   readonly drains: boolean;
   readonly drainMs: number;
   readonly minActiveMs: number;
+  /** How much earlier than it came a request counts as having come, for each step of priority. */
+  readonly priorityStepMs: number;
 };

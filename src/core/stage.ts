@@ -1,11 +1,14 @@
-import { uncommitted, type Sight, type StageSight } from './cast.ts';
+import { Candidates } from './candidates.ts';
+import { uncommitted, type Contention, type StageSight } from './cast.ts';
 import { failureOf, retryAtOf, type EngineGoal, type EnginePhase } from './engine.ts';
 import type { CutCode, RefusalCode } from './errors.ts';
 import { after, invariant, millis, soonest, unreachable, FOREVER } from './kinds.ts';
 import type { EngineId, Millis, ModelId, SleepLevel, TicketId } from './kinds.ts';
 import type { Waiting } from './lane.ts';
 import { goalForLevel, Member, type Part } from './member.ts';
-import type { StageEffect, StageEvent, StageOptions } from './stage-events.ts';
+import { Batch, rankOf } from './place.ts';
+import { stay, type Decision } from './policy/policy.ts';
+import type { StageEffect, StageEvent, StageOptions, TicketTerms } from './stage-events.ts';
 import type { Failure } from './restart.ts';
 import { Swap, type SwapResult, type Took } from './swap.ts';
 
@@ -19,8 +22,9 @@ type Hope = Pick<Extract<StageEffect, { readonly kind: 'reject' }>, 'retryAt' | 
 export class Stage {
   readonly #options: StageOptions;
   readonly #members: ReadonlyMap<ModelId, Member>;
-  /** Those that need a look: everybody else is out and wanted by nobody. */
+  /** Those that need a look: everybody else is out, and wanted by nobody or a candidate to which nothing has happened. */
   readonly #stirring = new Set<Member>();
+  readonly #candidates = new Candidates();
   /** Who was summoned, in that order. */
   #summoned: Member[] = [];
   #effects: StageEffect[] = [];
@@ -47,6 +51,7 @@ export class Stage {
   /** When to send `time-passed` if nothing happens before. */
   get dueAt(): Millis | undefined {
     let due = soonest(this.#lookAgainAt, this.#closing?.cut === false ? this.#closing.deadline : undefined);
+    due = soonest(due, this.#candidates.dueAt);
     for (const { lane, part } of this.#stirring) {
       due = soonest(due, lane.dueAt);
       if (part.kind === 'draining' && !part.cut) due = soonest(due, part.deadline);
@@ -58,16 +63,16 @@ export class Stage {
     this.#effects = [];
     switch (event.kind) {
       case 'ticket-arrived':
-        this.#arrive(event.ticket, 'request', this.#member(event.model), now);
+        this.#arrive(event.ticket, 'request', this.#member(event.model), event.terms ?? {}, now);
         break;
       case 'load-asked':
-        this.#arrive(event.order, 'load', this.#member(event.model), now);
+        this.#arrive(event.order, 'load', this.#member(event.model), { withinMs: FOREVER }, now);
         break;
       case 'ticket-abandoned':
         this.#member(event.model).lane.remove(event.ticket);
         break;
       case 'lease-settled':
-        this.#member(event.model).settle(event.ticket);
+        this.#member(event.model).settle(event.ticket, now);
         break;
       case 'engine-moved':
         this.#engineMoved(this.#member(event.model), event.engine, event.phase, event.took, now);
@@ -96,21 +101,26 @@ export class Stage {
 
   // --- what events do
 
-  #arrive(ticket: TicketId, kind: Waiting['kind'], member: Member, now: Millis): void {
-    const { lane, model, terms } = member;
+  #arrive(ticket: TicketId, kind: Waiting['kind'], member: Member, asked: TicketTerms, now: Millis): void {
+    const { lane, model, terms, part } = member;
+    const { priority = 'normal', bound = false, withinMs = terms.patienceMs } = asked;
+    const isThere = part.kind === 'on' || part.kind === 'entering' || terms.cost === 0;
     if (this.#closing !== undefined) this.#reject(ticket, model, 'shutting_down', 'catnap is shutting down');
     else if (member.unloads.length > 0) this.#reject(ticket, model, 'model_unloading', `${model} is being unloaded`);
     else if (lane.full) this.#reject(ticket, model, 'lane_full', `${lane.length} requests already wait for ${model}`);
+    else if (bound && !isThere) this.#refuseBound(ticket, model);
     else {
-      const patienceMs = kind === 'load' ? FOREVER : terms.patienceMs;
-      lane.push({ ticket, kind, seq: this.#seq++, since: now, patienceMs }, now);
+      const patienceMs = kind === 'load' ? FOREVER : Math.min(withinMs, terms.patienceMs);
+      const rank = rankOf(now, priority, this.#options.priorityStepMs);
+      lane.push({ ticket, kind, rank, seq: this.#seq++, since: now, patienceMs, bound }, now);
+      member.demand.arrived(now);
     }
   }
 
   #engineMoved(member: Member, engine: EngineId, phase: EnginePhase, took: Took | undefined, now: Millis): void {
     const before = member.phases.get(engine);
     invariant(before !== undefined, `${engine} is not an engine of ${member.model}`);
-    member.phases.set(engine, phase);
+    member.engineIn(engine, phase, took);
     if (took !== undefined) {
       if (phase.kind === 'awake') member.swap?.woke(took, now);
       else if (member.part.kind === 'leaving') member.part.for?.putAway(member.model, took, now);
@@ -153,10 +163,10 @@ export class Stage {
         this.#sendOff(member, goal, now);
         return;
       case 'on':
-        this.#drain(member, part, { goal, for: undefined, batch: 0, now });
+        this.#drain(member, part, { goal, for: undefined, batch: Batch.none, now });
         return;
       case 'draining':
-        member.part = { ...part, batch: 0, goal };
+        member.part = { ...part, batch: Batch.none, goal };
         return;
       case 'entering':
         this.#finishSwap(member, 'failed', now);
@@ -175,6 +185,7 @@ export class Stage {
     this.#closing ??= { deadline, cut: false, done: false, left: new Set(this.#members.values()) };
     // Asked again, it can only become more urgent.
     this.#closing.deadline = millis(Math.min(this.#closing.deadline, deadline));
+    for (const member of this.#candidates) this.#stirring.add(member);
     for (const member of this.#members.values()) {
       for (const load of member.lane.takeLoads())
         this.#reject(load.ticket, member.model, 'shutting_down', 'catnap is shutting down');
@@ -187,6 +198,7 @@ export class Stage {
   #advance(now: Millis): void {
     for (let rounds = 0; ; rounds++) {
       invariant(rounds <= 3 * this.#members.size + 3, 'the stage does not come to rest');
+      for (const member of this.#candidates.overdue(now)) this.#stirring.add(member);
       for (const member of this.#stirring) this.#expire(member, now);
       for (const member of this.#stirring) this.#letGo(member, now);
       this.#close(now);
@@ -196,7 +208,16 @@ export class Stage {
       if (!asksFirst) for (const member of this.#stirring) this.#goOn(member, now);
       if (!this.#decide(now) && !asksFirst) break;
     }
-    for (const member of this.#stirring) if (!member.stirs) this.#stirring.delete(member);
+    for (const member of this.#stirring) {
+      member.demand.contended(now, this.#isContended(member));
+      if (!member.stirs || this.#candidates.has(member)) this.#stirring.delete(member);
+    }
+  }
+
+  /** Whether others want its place. */
+  #isContended({ part }: Member): boolean {
+    if (part.kind === 'on') return this.#candidates.size > 0;
+    return (part.kind === 'draining' || part.kind === 'leaving') && part.for !== undefined;
   }
 
   #expire(member: Member, now: Millis): void {
@@ -241,8 +262,8 @@ export class Stage {
     for (const member of this.#stirring) {
       const { part, unloads, terms } = member;
       if (part.kind !== 'draining' || part.for?.withdrawn !== true || part.cut || unloads.length > 0) continue;
-      if (terms.cost > uncommitted(this.sight(now))) continue;
-      member.part = part.was;
+      if (terms.cost > this.#room) continue;
+      member.part = { ...part.was, idleSince: member.leases.size > 0 ? undefined : (part.was.idleSince ?? now) };
       stays = true;
     }
     return stays;
@@ -266,25 +287,26 @@ export class Stage {
   #goOn(member: Member, now: Millis): void {
     if (member.part.kind === 'entering' && member.awake) {
       member.lane.resume(now);
-      member.part = { kind: 'on', since: now, from: this.#seq, served: 0 };
+      member.part = { kind: 'on', since: now, from: this.#seq, served: 0, idleSince: now };
       this.#finishSwap(member, 'done', now);
     }
-    if (member.part.kind === 'on') this.#serve(member, this.#seq, now);
+    if (member.part.kind === 'on') this.#serve(member, Batch.all, now);
   }
 
-  /** Answers those who came before `upTo`, in their order, as long as an engine may take one more. */
-  #serve(member: Member, upTo: number, now: Millis): void {
+  /** Answers those of a batch, in their order, as long as an engine may take one more. */
+  #serve(member: Member, batch: Batch, now: Millis): void {
     const { lane, model } = member;
-    while (lane.first !== undefined && lane.first.seq < upTo) {
+    for (;;) {
+      const first = lane.firstOf(batch);
       const engine = member.freeEngine();
-      if (lane.first.kind === 'request' && engine === undefined) return;
-      const next = lane.take(upTo, now);
+      if (first === undefined || (first.kind === 'request' && engine === undefined)) return;
+      const next = lane.take(batch, now);
       if (next === undefined) return;
       if (next.kind === 'load' || engine === undefined) {
         this.#effects.push({ kind: 'order-done', order: next.ticket, model });
         continue;
       }
-      member.lend(next.ticket, engine);
+      member.lend(next.ticket, engine, now);
       const waited = { waitedMs: now - next.since, enteringMs: next.pausedMs };
       this.#effects.push({ kind: 'grant', ticket: next.ticket, model, engine, ...waited });
     }
@@ -292,9 +314,9 @@ export class Stage {
 
   /** Asks the policy once; true when it changed something. */
   #decide(now: Millis): boolean {
-    this.#lookAgainAt = undefined;
-    const decision = this.#options.policy(this.sight(now));
-    if (decision.kind === 'look-again') this.#lookAgainAt = decision.at;
+    for (const member of this.#stirring) this.#candidates.update(member, now);
+    const decision = this.#ask(now);
+    this.#lookAgainAt = decision.kind === 'look-again' ? decision.at : undefined;
     if (decision.kind !== 'swap') return false;
     const member = this.#member(decision.to);
     const first = member.lane.first;
@@ -306,10 +328,11 @@ export class Stage {
       const leaver = this.#member(model);
       const { part } = leaver;
       invariant(part.kind === 'on', `${model} cannot be sent off while ${part.kind}`);
-      const batch = this.#options.drains ? Math.max(part.from, first.seq) : 0;
+      const waitsForSome = this.#options.drains && decision.batch === 'earlier';
+      const batch = waitsForSome ? Batch.endingBefore(first, part.from, this.#seq) : Batch.none;
       this.#drain(leaver, part, { goal: goalForLevel(leaver.sleepLevel), for: member.swap, batch, now });
     }
-    invariant(uncommitted(this.sight(now)) >= 0, `${decision.to} was summoned beyond the budget`);
+    invariant(this.#room >= 0, `${decision.to} was summoned beyond the budget`);
     const { id, to, from } = member.swap;
     this.#effects.push({
       kind: 'tell',
@@ -318,12 +341,22 @@ export class Stage {
     return true;
   }
 
+  #ask(now: Millis): Decision {
+    const { free, size } = this.#candidates;
+    if (size === 0) return stay;
+    // Whoever needs no room stands in nobody's way, and nobody in theirs.
+    return free === undefined
+      ? this.#options.policy(this.#sight(now))
+      : { kind: 'swap', to: free, evict: [], batch: 'none' };
+  }
+
   /** Shutting down: once nobody waits or is served, or the time is up, everything is put off. */
   #close(now: Millis): void {
     const closing = this.#closing;
     if (closing === undefined || closing.done) return;
     if (!closing.cut) {
-      const busy = [...this.#stirring].some(({ lane, leases }) => lane.length > 0 || leases.size > 0);
+      const isBusy = ({ lane, leases }: Member): boolean => lane.length > 0 || leases.size > 0;
+      const busy = [...this.#stirring].some(isBusy) || [...this.#candidates].some(isBusy);
       if (busy && now < closing.deadline) return;
       closing.cut = true;
       for (const member of this.#members.values()) this.#curtain(member, now);
@@ -342,6 +375,7 @@ export class Stage {
   }
 
   #curtain(member: Member, now: Millis): void {
+    if (member.lane.length > 0) this.#stirring.add(member);
     this.#rejectAll(member, 'shutting_down', 'catnap is shutting down');
     this.#cut(member, [...member.leases.keys()], 'shutting_down', 'catnap is shutting down');
     if (member.part.kind === 'summoned') this.#withdraw(member, now);
@@ -362,17 +396,18 @@ export class Stage {
   #drain(
     member: Member,
     was: Extract<Part, { readonly kind: 'on' }>,
-    how: { readonly goal: EngineGoal; readonly for: Swap | undefined; readonly batch: number; readonly now: Millis },
+    how: { readonly goal: EngineGoal; readonly for: Swap | undefined; readonly batch: Batch; readonly now: Millis },
   ): void {
-    const { goal, batch } = how;
-    const deadline = after(how.now, this.#options.drainMs);
-    const part = { kind: 'draining', was, batch, deadline, cut: false, for: how.for, goal } as const;
+    const { goal, batch, now: since } = how;
+    const deadline = after(since, this.#options.drainMs);
+    const wasBusy = member.leases.size > 0;
+    const part = { kind: 'draining', was, batch, since, deadline, wasBusy, cut: false, for: how.for, goal } as const;
     member.part = part;
     if (!this.#options.drains) this.#cutDrain(member, part);
   }
 
   #cutDrain(member: Member, was: Draining): Draining {
-    const part = { ...was, cut: true, batch: 0 };
+    const part = { ...was, cut: true, batch: Batch.none };
     member.part = part;
     this.#cut(member, [...member.leases.keys()], 'drained', `${member.model} had to make room`);
     return part;
@@ -382,6 +417,8 @@ export class Stage {
     const { part } = member;
     const swap = part.kind === 'draining' || part.kind === 'leaving' ? part.for : undefined;
     if (part.kind === 'draining') swap?.drained(member.model, now);
+    if (part.kind === 'draining' && part.wasBusy) member.costs.drained(now - part.since);
+    for (const { ticket } of member.lane.takeBound()) this.#refuseBound(ticket, member.model);
     member.lane.resume(now);
     member.part = { kind: 'leaving', for: swap, goal };
     for (const engine of member.phases.keys()) this.#effects.push({ kind: 'set-goal', engine, goal });
@@ -407,6 +444,10 @@ export class Stage {
     this.#effects.push({ kind: 'reject', ticket, model, code, reason, ...more });
   }
 
+  #refuseBound(ticket: TicketId, model: ModelId): void {
+    this.#reject(ticket, model, 'model_not_loaded', `${model} is not awake, and nobody is put away for this request`);
+  }
+
   #rejectAll(member: Member, code: RefusalCode, reason: string, more?: Hope): void {
     for (const { ticket } of member.lane.takeAll()) this.#reject(ticket, member.model, code, reason, more);
   }
@@ -420,10 +461,19 @@ export class Stage {
     });
   }
 
-  sight(now: Millis): StageSight {
+  #sight(now: Millis): StageSight {
     const { capacity, minActiveMs, drains, drainMs } = this.#options;
-    const models: Sight[] = [];
-    for (const member of this.#stirring) models.push(member.sight());
-    return { now, capacity, models, minActiveMs, drains, drainMs };
+    const candidates = this.#candidates;
+    const cast = [];
+    for (const member of this.#stirring) if (!candidates.has(member)) cast.push(member.sight(now));
+    // Not every policy asks for what all candidates want together.
+    const contention = (): Contention => candidates.contention;
+    return { now, capacity, cast, candidates: candidates.sights, contention, minActiveMs, drains, drainMs };
+  }
+
+  /** Room that is neither taken nor promised. */
+  get #room(): number {
+    const cast = Array.from(this.#stirring, ({ part, terms }) => ({ part: part.kind, cost: terms.cost }));
+    return uncommitted({ capacity: this.#options.capacity, cast });
   }
 }

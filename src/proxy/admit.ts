@@ -1,9 +1,11 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { after, type ModelId } from '../core/kinds.ts';
 import type { Outcome } from '../core/outcome.ts';
 import type { Cancel } from '../ports/clock.ts';
 import { Refused, type Lease } from '../runtime/admission.ts';
 import { wholeSeconds, type Refusal } from './envelope.ts';
 import type { Gate } from './gate.ts';
+import { wishesOf } from './wishes.ts';
 
 export type Admitted =
   | { readonly kind: 'granted'; readonly lease: Lease }
@@ -15,13 +17,25 @@ export type Wait = {
   readonly signal: AbortSignal;
   /** How long the client would wait in silence, where it says so. */
   readonly withinMs?: number | undefined;
+  readonly headers: IncomingHttpHeaders;
+  /** Whether another model may be put away for it. */
+  readonly maySwap: boolean;
 };
 
 /** Waits for a lease. Until it has one the request owes nothing; once it has, the caller must settle it. */
-export async function admit(gate: Gate, model: ModelId, { signal, withinMs }: Wait): Promise<Admitted> {
+export async function admit(
+  gate: Gate,
+  model: ModelId,
+  { signal, withinMs, headers, maySwap }: Wait,
+): Promise<Admitted> {
+  const asked = wishesOf(headers, gate.limits.maxPriority);
+  if ('code' in asked) return { kind: 'refused', refusal: asked, outcome: 'rejected' };
+  // It may have joined the line in time, and still be there when its model has to go.
+  const wishes = maySwap ? asked : { ...asked, bound: true };
   const limit = withinMs === undefined ? undefined : new Limit(gate, signal, withinMs);
   try {
-    return { kind: 'granted', lease: await gate.admission.acquire(model, { signal: limit?.signal ?? signal }) };
+    const lease = await gate.admission.acquire(model, { signal: limit?.signal ?? signal, wishes });
+    return { kind: 'granted', lease };
   } catch (error) {
     if (error === TOO_LONG) return { kind: 'refused', refusal: tooLong(gate, model), outcome: 'expired' };
     if (error instanceof Refused) return { kind: 'refused', refusal: refusalOf(error), outcome: outcomeOf(error) };
@@ -79,6 +93,7 @@ function outcomeOf({ code }: Refused): Outcome {
       return 'failed';
     case 'lane_full':
     case 'model_unloading':
+    case 'model_not_loaded':
     case 'shutting_down':
     case 'model_disabled':
       return 'rejected';

@@ -1,5 +1,6 @@
 import type { MayUse } from '../access/key.ts';
 import type { Millis, ModelId } from '../core/kinds.ts';
+import type { Priority } from '../core/place.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Reporter } from '../ports/reporter.ts';
 import type { Admission } from '../runtime/admission.ts';
@@ -36,6 +37,8 @@ export type Limits = {
   /** After how long, and then how often, a stream that waits is told why. The first may be for ever. */
   readonly commentAfterMs: number;
   readonly commentEveryMs: number;
+  /** The highest priority that a request may ask for itself. */
+  readonly maxPriority: Priority;
 };
 
 /** All that the data plane needs of the rest of catnap. */

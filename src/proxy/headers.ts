@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { WISHES } from './wishes.ts';
 
 /** Names and values in turn, as they stand on the wire. */
 export type FlatHeaders = readonly string[];
@@ -20,7 +21,7 @@ const HOP_BY_HOP = [
 ];
 
 /**
- * What of a request is not the engine's: who the client is, what we write ourselves, and `x-conversation-id`,
+ * What of a request is not the engine's: who the client is, what we write ourselves, what it wishes of us, and `x-conversation-id`,
  * with which llama-server goes on generating after its client has left.
  */
 const NOT_FOR_ENGINES = [
@@ -32,6 +33,7 @@ const NOT_FOR_ENGINES = [
   'expect',
   'host',
   'x-api-key',
+  ...WISHES,
   'x-conversation-id',
   'x-forwarded-for',
   'x-forwarded-host',

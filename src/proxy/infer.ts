@@ -145,7 +145,14 @@ class Inference {
     const { clock } = this.#gate;
     const { model } = asked.target;
     const waitedFrom = clock.now();
-    const admitted = await admit(this.#gate, model, { signal: this.#call.arrival.signal, withinMs });
+    const { req, arrival, entry } = this.#call;
+    const { maySwap } = entry.visitor;
+    const admitted = await admit(this.#gate, model, {
+      signal: arrival.signal,
+      withinMs,
+      headers: req.headers,
+      maySwap,
+    });
     this.#tally.queuedMs = clock.now() - waitedFrom;
     if (admitted.kind === 'left') return { outcome: 'abandoned', status: CLIENT_LEFT };
     if (admitted.kind === 'refused') return this.#tell(admitted.refusal, admitted.outcome);

@@ -68,7 +68,11 @@ async function live(gate: Gate, call: UpgradeCall, tally: Tally): Promise<End> {
 
   const waiting = new WaitingSocket(socket, head);
   const waitedFrom = gate.clock.now();
-  const admitted = await admit(gate, target.model, { signal: waiting.signal });
+  const admitted = await admit(gate, target.model, {
+    signal: waiting.signal,
+    headers: req.headers,
+    maySwap: call.entry.visitor.maySwap,
+  });
   tally.queuedMs = gate.clock.now() - waitedFrom;
   if (admitted.kind === 'left') return { outcome: 'abandoned', status: CLIENT_LEFT };
   if (admitted.kind === 'refused') return refuse(call, admitted.refusal, admitted.outcome);

@@ -1,5 +1,6 @@
 import type { CutCode, RefusalCode } from '../core/errors.ts';
 import type { EngineId, ModelId, TicketId } from '../core/kinds.ts';
+import type { TicketTerms } from '../core/stage-events.ts';
 import type { Outcome } from '../core/outcome.ts';
 import type { Backend } from '../engines/driver.ts';
 
@@ -10,10 +11,16 @@ import type { Backend } from '../engines/driver.ts';
  */
 export interface Admission {
   /** Rejects with `Refused`, or with the signal's reason when the client left first (the ticket is then withdrawn). */
-  acquire(model: ModelId, terms: { readonly signal: AbortSignal }): Promise<Lease>;
+  acquire(model: ModelId, asked: Acquire): Promise<Lease>;
   /** A look at a model that is awake now. It waits for nothing, holds nobody up and is not counted. Undefined: it is not awake. */
   glance(model: ModelId): Lease | undefined;
 }
+
+export type Acquire = {
+  readonly signal: AbortSignal;
+  /** How the request is to wait. */
+  readonly wishes?: TicketTerms;
+};
 
 export interface Lease {
   readonly ticket: TicketId;

@@ -15,7 +15,7 @@ import type { Took } from '../core/swap.ts';
 import { isLasting, wordForClients } from '../core/trouble.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Reporter } from '../ports/reporter.ts';
-import { Cut, Refused, type Admission, type Lease } from './admission.ts';
+import { Cut, Refused, type Acquire, type Admission, type Lease } from './admission.ts';
 import { Alarm } from './alarm.ts';
 import type { EngineActor } from './engine-actor.ts';
 import { Estimates } from './estimates.ts';
@@ -88,7 +88,7 @@ export class StageActor implements Admission {
     this.#mailbox.post({ kind: 'engine-moved', engine, model, phase, took });
   }
 
-  acquire(model: ModelId, { signal }: { readonly signal: AbortSignal }): Promise<Lease> {
+  acquire(model: ModelId, { signal, wishes = {} }: Acquire): Promise<Lease> {
     const ticket = this.#nextTicket();
     const { promise, resolve, reject } = Promise.withResolvers<Lease>();
     const leave = (): void => {
@@ -110,7 +110,7 @@ export class StageActor implements Admission {
       },
     });
     this.#reporter.report({ kind: 'request-arrived', model });
-    this.#mailbox.post({ kind: 'ticket-arrived', ticket, model });
+    this.#mailbox.post({ kind: 'ticket-arrived', ticket, model, terms: wishes });
     return promise;
   }
 

@@ -5,7 +5,7 @@ import type { StageOptions } from '../core/stage-events.ts';
 import type { Driver, DriverEvents } from '../engines/driver.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Reporter } from '../ports/reporter.ts';
-import type { Admission, Lease } from './admission.ts';
+import type { Acquire, Admission, Lease } from './admission.ts';
 import { EngineActor } from './engine-actor.ts';
 import { StageActor } from './stage-actor.ts';
 import type { EngineView, ModelView, StageReader, StageView } from './view.ts';
@@ -48,7 +48,7 @@ export class Supervisor implements Admission, StageReader {
     this.#watchdog = new Watchdog({ clock, watched, leases: () => this.#stage.leases.values() });
   }
 
-  async acquire(model: ModelId, terms: { readonly signal: AbortSignal }): Promise<Lease> {
+  async acquire(model: ModelId, terms: Acquire): Promise<Lease> {
     const lease = await this.#stage.acquire(model, terms);
     this.#watchdog.wake();
     return lease;

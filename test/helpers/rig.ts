@@ -61,6 +61,7 @@ const LIMITS: Limits = {
   connectMs: 2_000,
   commentAfterMs: 10_000,
   commentEveryMs: 10_000,
+  maxPriority: 'normal',
 };
 
 export async function openRig(options: RigOptions): Promise<Rig> {

@@ -57,6 +57,10 @@ export class Line {
     return value === undefined ? otherwise : milliseconds(value);
   }
 
+  text(name: string, otherwise: string): string {
+    return this.#options.get(name) ?? otherwise;
+  }
+
   flag(name: string, otherwise: boolean): boolean {
     const value = this.#options.get(name);
     return value === undefined ? otherwise : value === 'yes';

@@ -1,7 +1,10 @@
 import { defaultEngineRules, type Engine, type EngineCommand, type EngineEvent } from '../../src/core/engine.ts';
-import { after, engineId, invariant, modelId, ticketId } from '../../src/core/kinds.ts';
+import { after, engineId, FOREVER, invariant, modelId, ticketId } from '../../src/core/kinds.ts';
 import type { EngineId, Millis, ModelId } from '../../src/core/kinds.ts';
 import type { ModelTerms } from '../../src/core/member.ts';
+import { PRIORITIES } from '../../src/core/place.ts';
+import { POLICY_NAMES } from '../../src/core/policy/index.ts';
+import type { Policy } from '../../src/core/policy/policy.ts';
 import type { StageEffect, StageEvent } from '../../src/core/stage-events.ts';
 import type { Took } from '../../src/core/swap.ts';
 import { realCore } from '../sim/core-under-test.ts';
@@ -122,10 +125,26 @@ export class Play implements Hooks {
       drains: this.#stage.flag('drains', true),
       drainMs: this.#stage.time('drain', 600_000),
       minActiveMs: this.#stage.time('min_active', 0),
-      policy: realCore.fifo,
+      policy: this.#policy(),
+      priorityStepMs: this.#stage.time('step', 30_000),
     };
     this.#theatre = new Theatre(realCore, options, () => defaultEngineRules, this);
     return this.#theatre;
+  }
+
+  #policy(): Policy {
+    const name = this.#stage.text('policy', 'fifo');
+    const chosen = POLICY_NAMES.find((other) => other === name);
+    if (chosen === undefined) throw new Error(`there is no policy ${name}`);
+    return realCore.POLICIES[chosen]({
+      maxWaitMs: this.#stage.time('max_wait', 30_000),
+      coalesceMs: this.#stage.time('coalesce', 2_000),
+      amortization: 0.5,
+      tickMs: this.#stage.time('tick', 500),
+      quantumMs: this.#stage.time('quantum', 2_000),
+      servingShare: 0.8,
+      holds: this.#stage.flag('hold', true),
+    });
   }
 
   #post(event: StageEvent): void {
@@ -134,9 +153,12 @@ export class Play implements Hooks {
 
   #arrive(line: Line): void {
     const model = modelId(line.word(1));
+    const priority = PRIORITIES.find((other) => other === line.text('priority', 'normal'));
+    if (priority === undefined) throw new Error('a priority is low, normal or high');
+    const terms = { priority, bound: line.flag('bound', false), withinMs: line.time('within', FOREVER) };
     for (const number of line.numbers(0)) {
       this.#tickets.set(number, model);
-      this.#post({ kind: 'ticket-arrived', ticket: ticketId(number), model });
+      this.#post({ kind: 'ticket-arrived', ticket: ticketId(number), model, terms });
     }
   }
 

@@ -6,8 +6,9 @@ export type Ticket = {
   readonly id: TicketId;
   readonly model: ModelId;
   readonly kind: 'request' | 'load' | 'unload';
-  /** Its place among all arrivals. */
+  /** Its place among all arrivals, and when it counts as having come. */
   readonly seq: number;
+  readonly rank: Millis;
   readonly since: Millis;
   state: 'waiting' | 'open' | 'ended';
   /** How it ended: served, left, or the code of a refusal or a cut. */
@@ -17,8 +18,16 @@ export type Ticket = {
   gone: boolean;
   cut: string | undefined;
   /** How deep an unload was to go. */
-  level: SleepLevel | undefined;
+  readonly level: SleepLevel | undefined;
+  /** Nobody is put away for it. */
+  readonly bound: boolean;
 };
+
+/** Whether one of two has the earlier place. */
+export const comesFirst = (a: Pick<Ticket, 'rank' | 'seq'>, b: Pick<Ticket, 'rank' | 'seq'>): boolean =>
+  a.rank === b.rank ? a.seq < b.seq : a.rank < b.rank;
+
+type Asked = { readonly rank: Millis; readonly level?: SleepLevel; readonly bound?: boolean };
 
 type Grant = Extract<StageEffect, { readonly kind: 'grant' }>;
 
@@ -78,19 +87,23 @@ export class Book {
     return ticket;
   }
 
-  arrived(id: TicketId, model: ModelId, kind: Ticket['kind'], now: Millis, level?: SleepLevel): Ticket {
-    const none = { end: undefined, engine: undefined, gone: false, cut: undefined, level };
-    const ticket: Ticket = { id, model, kind, seq: this.#arrivals++, since: now, state: 'waiting', ...none };
+  arrived(id: TicketId, model: ModelId, kind: Ticket['kind'], now: Millis, asked: Asked): Ticket {
+    const { rank, level, bound = false } = asked;
+    const none = { end: undefined, engine: undefined, gone: false, cut: undefined, level, bound };
+    const ticket: Ticket = { id, model, kind, seq: this.#arrivals++, rank, since: now, state: 'waiting', ...none };
     this.#tickets.set(id, ticket);
     if (kind === 'unload') this.#unloads.add(ticket);
-    else this.#waiting.set(model, [...this.waiting(model), ticket]);
+    else
+      this.#waiting.set(
+        model,
+        [...this.waiting(model), ticket].sort((a, b) => (comesFirst(a, b) ? -1 : 1)),
+      );
     return ticket;
   }
 
   granted({ ticket: id, model, engine }: Grant): Ticket {
     const ticket = this.#answered(id, model);
     must(ticket.kind === 'request', `order ${id} was given a lease`);
-    must(this.first(model) === ticket, `${id} was served before ${this.first(model)?.id}, which came first`);
     this.#outOfLine(ticket);
     ticket.state = 'open';
     ticket.engine = engine;
@@ -110,7 +123,6 @@ export class Book {
     must(ticket.kind !== 'request', `request ${id} was answered as if it were an order`);
     if (ticket.kind === 'unload') this.#unloads.delete(ticket);
     else {
-      must(this.first(model) === ticket, `order ${id} was done before ${this.first(model)?.id}, which came first`);
       this.#outOfLine(ticket);
     }
     this.#end(ticket, `${ticket.kind}ed`);

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { atRest, engineDueAt, newEngine, stepEngine } from '../../src/core/engine.ts';
-import { fifo } from '../../src/core/policy/fifo.ts';
+import { POLICIES } from '../../src/core/policy/index.ts';
 import { Stage } from '../../src/core/stage.ts';
 
 /** The production code that a world runs: the real one, or a copy with one guard taken out. */
@@ -11,14 +11,14 @@ export type CoreUnderTest = {
   readonly engineDueAt: typeof engineDueAt;
   readonly atRest: typeof atRest;
   readonly newEngine: typeof newEngine;
-  readonly fifo: typeof fifo;
+  readonly POLICIES: typeof POLICIES;
 };
 
-export const realCore: CoreUnderTest = { Stage, stepEngine, engineDueAt, atRest, newEngine, fifo };
+export const realCore: CoreUnderTest = { Stage, stepEngine, engineDueAt, atRest, newEngine, POLICIES };
 
 /** Loads a copy of `src/core` from another folder. */
 export async function loadCore(folder: string): Promise<CoreUnderTest> {
   const load = (path: string): Promise<CoreUnderTest> => import(pathToFileURL(join(folder, path)).href);
-  const [stage, engine, policy] = await Promise.all([load('stage.ts'), load('engine.ts'), load('policy/fifo.ts')]);
-  return { ...engine, Stage: stage.Stage, fifo: policy.fifo };
+  const [stage, engine, policy] = await Promise.all([load('stage.ts'), load('engine.ts'), load('policy/index.ts')]);
+  return { ...engine, Stage: stage.Stage, POLICIES: policy.POLICIES };
 }

@@ -1,6 +1,6 @@
 import { describe, test } from 'vitest';
 import { MUTANTS } from './mutants/index.ts';
-import { withMutant } from './plant.ts';
+import { kindOf, withMutant } from './plant.ts';
 import { readKills } from './seeds.ts';
 import { firstFailure } from './trial.ts';
 
@@ -16,7 +16,7 @@ describe('the simulator notices when a guard of the core is gone', () => {
       const seed = kills.get(mutant.name) ?? 0;
       const failure = await withMutant(
         mutant,
-        (core) => firstFailure(seed, 1, core) ?? firstFailure(0, OTHER_WORLDS, core),
+        (core) => firstFailure(seed, 1, kindOf(mutant, core)) ?? firstFailure(0, OTHER_WORLDS, kindOf(mutant, core)),
       );
       expect(failure?.reason, `no world shows it any more; look for one: ${AGAIN}`).toBeDefined();
       expect(failure?.reason, 'the mutant does not even run').not.toMatch(/^\w+Error: /);

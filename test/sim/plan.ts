@@ -1,6 +1,8 @@
 import type { EngineRules } from '../../src/core/engine.ts';
 import { engineId, modelId, type ModelId, type SleepLevel } from '../../src/core/kinds.ts';
 import type { ModelTerms } from '../../src/core/member.ts';
+import type { PolicyName } from '../../src/core/policy/index.ts';
+import type { PolicyTerms } from '../../src/core/policy/policy.ts';
 import { Random } from './random.ts';
 
 /** How likely each kind of trouble is. Half of them are absent from any one world, so that each is also seen alone. */
@@ -43,6 +45,10 @@ export type WorldPlan = {
   readonly drains: boolean;
   readonly drainMs: number;
   readonly minActiveMs: number;
+  readonly policy: PolicyName;
+  readonly terms: PolicyTerms;
+  /** How much a step of priority is worth; 0 where all requests are alike. */
+  readonly priorityStepMs: number;
   readonly models: readonly [ModelPlan, ...ModelPlan[]];
   readonly faults: Faults;
   readonly spanMs: number;
@@ -62,8 +68,11 @@ export type WorldPlan = {
 const LEVELS: readonly [SleepLevel, ...SleepLevel[]] = [1, 2, 3, 4, 'hybrid', 5, 5, 5];
 const SECOND = 1_000;
 
-/** Draws a world from its seed. One world in five is healthy: no faults, no operators. */
-export function drawPlan(seed: number): WorldPlan {
+/**
+ * Draws a world from its seed. One world in five is healthy: no faults, no operators. The worlds of one seed differ in nothing but the policy and
+ * in who is urgent, and those of `fifo` have nobody urgent unless that is asked for.
+ */
+export function drawPlan(seed: number, policy: PolicyName = 'fifo', urgency = false): WorldPlan {
   const random = new Random(seed);
   const healthy = random.chance(0.2);
   const some = (most: number): number => (healthy || random.chance(0.5) ? 0 : random.int(1, most));
@@ -79,6 +88,9 @@ export function drawPlan(seed: number): WorldPlan {
     drains: random.chance(0.7),
     drainMs: random.pick([1, 5, 30, 600]) * SECOND,
     minActiveMs: random.pick([0, 0, 0, 2, 10]) * SECOND,
+    policy,
+    terms: drawTerms(new Random(seed ^ 0x2545f491)),
+    priorityStepMs: urgency ? 15 * SECOND : 0,
     models: [drawModel(random, 0, heaviest), ...others],
     faults: drawFaults(random, healthy),
     spanMs,
@@ -91,6 +103,18 @@ export function drawPlan(seed: number): WorldPlan {
     orders: some(8),
     jumps: random.chance(0.15) && !healthy ? random.int(1, 2) : 0,
     shutdowns: healthy || random.chance(0.8) ? [] : drawShutdowns(random, spanMs),
+  };
+}
+
+function drawTerms(random: Random): PolicyTerms {
+  return {
+    maxWaitMs: random.pick([0, 2, 15, 30, 120]) * SECOND,
+    coalesceMs: random.pick([0, 500, 2_000, 20_000]),
+    amortization: random.pick([0, 0.5, 0.5, 3]),
+    tickMs: random.pick([1, 333, 500, 10_000]),
+    quantumMs: random.pick([0, 2_000, 2_000, 15_000]),
+    servingShare: random.pick([0, 0.5, 0.8, 0.9]),
+    holds: random.chance(0.7),
   };
 }
 

@@ -3,9 +3,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { loadCore, type CoreUnderTest } from './core-under-test.ts';
+import type { Kind } from './trial.ts';
 import type { Mutant } from './mutants/mutant.ts';
 
 const CORE = fileURLToPath(new URL('../../src/core', import.meta.url));
+
+/** The worlds in which a mutant shows. */
+export const kindOf = ({ policy, urgency }: Mutant, core: CoreUnderTest): Kind => ({
+  core,
+  ...(policy === undefined ? {} : { policy }),
+  ...(urgency === undefined ? {} : { urgency }),
+});
 
 /** Makes a copy of the core without the mutant's guard, and gives it to `use`. */
 export async function withMutant<T>(

@@ -1,32 +1,39 @@
-import type { CoreUnderTest } from './core-under-test.ts';
-import { runWorld } from './world.ts';
+import { runWorld, type WorldOptions } from './world.ts';
 
 const LAST_LINES = 40;
 
-export type Failure = { readonly seed: number; readonly reason: string; readonly transcript: readonly string[] };
+/** Which of the worlds of a seed it is. */
+export type Kind = Omit<WorldOptions, 'say'>;
+
+export type Failure = {
+  readonly seed: number;
+  readonly kind: Kind;
+  readonly reason: string;
+  readonly transcript: readonly string[];
+};
 
 /** Runs one world. One that fails is run again for its transcript, which the same seed tells again. */
-export function tryWorld(seed: number, core?: CoreUnderTest): Failure | undefined {
-  const options = core === undefined ? {} : { core };
+export function tryWorld(seed: number, options: Kind = {}): Failure | undefined {
   const reason = whyItFails(() => runWorld(seed, options));
   if (reason === undefined) return undefined;
   const transcript: string[] = [];
   whyItFails(() => runWorld(seed, { ...options, say: (line) => transcript.push(line) }));
-  return { seed, reason, transcript };
+  return { seed, kind: options, reason, transcript };
 }
 
 /** The first world of a row that fails. */
-export function firstFailure(from: number, count: number, core?: CoreUnderTest): Failure | undefined {
+export function firstFailure(from: number, count: number, options: Kind = {}): Failure | undefined {
   for (let seed = from; seed < from + count; seed++) {
-    const failure = tryWorld(seed, core);
+    const failure = tryWorld(seed, options);
     if (failure !== undefined) return failure;
   }
   return undefined;
 }
 
 /** What a person needs to look into it. */
-export function explain({ seed, reason, transcript }: Failure): string {
-  const replay = `replay: npm run sim -- --seed ${seed} --verbose`;
+export function explain({ seed, kind, reason, transcript }: Failure): string {
+  const policy = kind.policy === undefined ? '' : ` --policy ${kind.policy}`;
+  const replay = `replay: npm run sim -- --seed ${seed}${policy}${kind.urgency === true ? ' --urgency' : ''} --verbose`;
   return [...transcript.slice(-LAST_LINES), `seed ${seed}: ${reason}`, replay].join('\n');
 }
 

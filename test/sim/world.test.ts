@@ -1,4 +1,5 @@
 import { describe, test } from 'vitest';
+import { POLICY_NAMES } from '../../src/core/policy/index.ts';
 import { readCorpus } from './seeds.ts';
 import { explain, firstFailure, tryWorld } from './trial.ts';
 import { runWorld } from './world.ts';
@@ -9,6 +10,15 @@ describe('every promise holds in every world', () => {
   for (const from of [0, ROW, 2 * ROW, 3 * ROW]) {
     test(`seeds ${from} to ${from + ROW - 1}`, ({ expect }) => {
       const failure = firstFailure(from, ROW);
+      expect(failure, failure && explain(failure)).toBeUndefined();
+    });
+  }
+});
+
+describe('every promise holds under every policy, whoever is urgent', () => {
+  for (const policy of POLICY_NAMES) {
+    test(`under ${policy}`, ({ expect }) => {
+      const failure = firstFailure(0, ROW, { policy, urgency: true }) ?? firstFailure(ROW, ROW / 2, { policy });
       expect(failure, failure && explain(failure)).toBeUndefined();
     });
   }

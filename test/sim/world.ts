@@ -2,6 +2,8 @@ import type { Engine, EngineEvent } from '../../src/core/engine.ts';
 import { after, soonest, ticketId, unreachable } from '../../src/core/kinds.ts';
 import type { EngineId, Millis, ModelId, SleepLevel, TicketId } from '../../src/core/kinds.ts';
 import type { StageEffect, StageEvent } from '../../src/core/stage-events.ts';
+import type { Priority } from '../../src/core/place.ts';
+import type { PolicyName } from '../../src/core/policy/index.ts';
 import { Book, type Ticket } from './book.ts';
 import type { Checker } from './checkers/checker.ts';
 import { allCheckers } from './checkers/index.ts';
@@ -26,6 +28,9 @@ export type Story = {
 
 export type WorldOptions = {
   readonly core?: CoreUnderTest;
+  readonly policy?: PolicyName;
+  /** Whether some requests are more urgent than others, and some would have nobody put away. */
+  readonly urgency?: boolean;
   /** Is given every line of the transcript. Without it none is made, which saves most of the time of a run. */
   readonly say?: (line: string) => void;
 };
@@ -43,6 +48,7 @@ class World implements Hooks {
   readonly now = (): Millis => this.#timeline.now;
   readonly #say: ((line: string) => void) | undefined;
   readonly #random: Random;
+  readonly #urgency: Random;
   readonly #timeline: Timeline;
   readonly #machines = new Map<EngineId, Machine>();
   readonly #checkers: readonly Checker[];
@@ -52,15 +58,16 @@ class World implements Hooks {
   #tickets = 0;
   #swaps = 0;
 
-  constructor(seed: number, { core = realCore, say }: WorldOptions) {
-    const plan = drawPlan(seed);
+  constructor(seed: number, { core = realCore, policy = 'fifo', urgency = false, say }: WorldOptions) {
+    const plan = drawPlan(seed, policy, urgency);
     const random = new Random(seed ^ 0x5bd1e995);
     this.plan = plan;
     this.#random = random;
+    this.#urgency = new Random(seed ^ 0x1b873593);
     this.#say = say;
     this.#timeline = new Timeline(plan.shuffledTies ? () => random.next() : undefined);
-    const { capacity, drains, drainMs, minActiveMs } = plan;
-    const stage = { capacity, drains, drainMs, minActiveMs, policy: core.fifo };
+    const { capacity, drains, drainMs, minActiveMs, priorityStepMs } = plan;
+    const stage = { capacity, drains, drainMs, minActiveMs, priorityStepMs, policy: core.POLICIES[policy](plan.terms) };
     const models = plan.models.map(({ terms }) => terms);
     this.theatre = new Theatre(core, { ...stage, models }, (model) => this.#modelPlan(model).rules, this);
     for (const model of plan.models)
@@ -141,11 +148,26 @@ class World implements Hooks {
   #arrive({ terms: { model } }: ModelPlan): void {
     const random = this.#random;
     const id = this.#nextTicket();
-    const ticket = this.book.arrived(id, model, 'request', this.now());
+    const terms = this.#termsOf();
+    const ticket = this.book.arrived(id, model, 'request', this.now(), {
+      rank: this.#rankOf(terms),
+      bound: terms.bound,
+    });
     if (random.chance(this.plan.impatient)) {
       this.#in(random.chance(0.2) ? 0 : random.around(8_000), () => this.#leave(ticket));
     }
-    this.theatre.post({ kind: 'ticket-arrived', ticket: id, model });
+    this.theatre.post({ kind: 'ticket-arrived', ticket: id, model, terms });
+  }
+
+  /** Drawn apart, so that the worlds of one seed are alike but for this. */
+  #termsOf(): { readonly priority: Priority; readonly bound: boolean } {
+    if (this.plan.priorityStepMs === 0) return { priority: 'normal', bound: false };
+    return { priority: this.#urgency.pick(['low', 'normal', 'normal', 'high']), bound: this.#urgency.chance(0.1) };
+  }
+
+  #rankOf({ priority }: { readonly priority: Priority }): Millis {
+    const { priorityStepMs } = this.plan;
+    return after(this.now(), { low: priorityStepMs, normal: 0, high: -priorityStepMs }[priority]);
   }
 
   #leave(ticket: Ticket): void {
@@ -222,7 +244,7 @@ class World implements Hooks {
     const order = this.#nextTicket();
     const load = this.#random.chance(0.5);
     const level = this.#random.pick<SleepLevel>([1, 2, 'hybrid', 5, 5]);
-    this.book.arrived(order, model, load ? 'load' : 'unload', this.now(), load ? undefined : level);
+    this.book.arrived(order, model, load ? 'load' : 'unload', this.now(), { rank: this.now(), level });
     this.theatre.post(load ? { kind: 'load-asked', order, model } : { kind: 'unload-asked', order, model, level });
     if (this.#random.chance(0.3)) this.#in(this.#random.around(500), () => this.#order());
   }

@@ -1,12 +1,13 @@
 import type { Path } from '../place.ts';
-import { OTHER_POLICIES_KEYS } from '../policy-schema.ts';
+import { KEYS_OF_POLICIES } from '../policy-schema.ts';
 import { eachModel, type Check } from './check.ts';
 
 /** What somebody wrote and nothing reads. */
 export const unusedKeys: Check = ({ config: { policy }, wrote }) => {
   const unused: (readonly [path: Path, why: string])[] = [
-    ...OTHER_POLICIES_KEYS.map(
-      (key) => [['policy', key], 'has no effect: only other policies than "fifo" read it'] as const,
+    ...KEYS_OF_POLICIES.filter(({ policies }) => !policies.includes(policy.policy_type)).map(
+      ({ key, policies }) =>
+        [['policy', key], `has no effect under "${policy.policy_type}": ${readers(policies)} it`] as const,
     ),
     [['checkpoint', 'cuda_checkpoint_path'], 'has no effect: this version does not do sleep level 3'],
   ];
@@ -14,6 +15,11 @@ export const unusedKeys: Check = ({ config: { policy }, wrote }) => {
     unused.push([['policy', 'drain_timeout_secs'], 'has no effect, since "drain_before_switch": false never waits']);
   }
   return unused.filter(([path]) => wrote(path)).map(([path, message]) => ({ path, message }));
+};
+
+const readers = (policies: readonly string[]): string => {
+  const names = policies.map((name) => `"${name}"`);
+  return names.length === 1 ? `only ${names.join('')} reads` : `only ${names.join(', ')} read`;
 };
 
 /** A stall limit that the start as a whole always comes before. */

@@ -87,6 +87,9 @@ export class AnswersChecker implements Checker {
         return must(book.unloading(model), `${ticket} was told that ${model} is being unloaded`);
       case 'shutting_down':
         return must(closingAt !== undefined, `${ticket} was told that catnap shuts down`);
+      case 'model_not_loaded':
+        must(terms.cost > 0, `${ticket} was told that ${model} is not awake, which needs no room`);
+        return must(book.ticket(ticket).bound, `${ticket} was told that ${model} is not awake, and may wake it`);
       case 'wait_timeout':
         return undefined;
       default:

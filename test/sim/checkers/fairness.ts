@@ -1,23 +1,25 @@
 import type { Fact } from '../../../src/core/facts.ts';
-import type { ModelId } from '../../../src/core/kinds.ts';
+import type { ModelId, TicketId } from '../../../src/core/kinds.ts';
 import type { StageEffect, StageEvent } from '../../../src/core/stage-events.ts';
-import type { Ticket } from '../book.ts';
+import { comesFirst, type Ticket } from '../book.ts';
 import { must } from '../violation.ts';
 import { describe, inPause, memberOf, ROUNDING, trulyAtRest, type Checker, type Scene } from './checker.ts';
 import { Turns, type Turn } from './turns.ts';
 
 type Planned = Extract<Fact, { readonly kind: 'swap-planned' }>;
-type Grant = Extract<StageEffect, { readonly kind: 'grant' }>;
 type SetGoal = Extract<StageEffect, { readonly kind: 'set-goal' }>;
 
-/** What `fifo` promises: the oldest is next, a closed batch is served and stays closed, every turn serves somebody, nobody moves for nobody. */
+/**
+ * What every policy promises: a closed batch is served and stays closed, every turn serves somebody, nobody moves for nobody, and nobody waits without
+ * a moment at which that is looked at again. What `fifo` promises besides: the oldest is next.
+ */
 export class FairnessChecker implements Checker {
   readonly #scene: Scene;
   readonly #turns: Turns;
   /** Who could have been summoned when the step before this one ended. */
   readonly #able = new Set<ModelId>();
   /** Who was summoned in this step and needs room. */
-  #planned: { readonly model: ModelId; readonly seq: number }[] = [];
+  #planned: { readonly model: ModelId; readonly first: Ticket }[] = [];
 
   constructor(scene: Scene) {
     this.#scene = scene;
@@ -31,8 +33,13 @@ export class FairnessChecker implements Checker {
 
   effect(effect: StageEffect): void {
     this.#turns.effect(effect);
-    if (effect.kind === 'grant') this.#inBatch(effect);
-    if (effect.kind === 'set-goal' && effect.goal.kind !== 'awake') this.#batchWasServed(effect);
+    if (effect.kind === 'grant') this.#inBatch(effect.ticket, effect.model);
+    if (effect.kind === 'order-done' && this.#scene.book.ticket(effect.order).kind === 'load')
+      this.#inOrder(effect.order, effect.model);
+    if (effect.kind === 'set-goal') {
+      if (effect.goal.kind === 'awake') this.#isWaitedFor(effect);
+      else this.#batchWasServed(effect);
+    }
     if (effect.kind === 'tell' && effect.fact.kind === 'swap-planned') this.#isDue(effect.fact);
   }
 
@@ -49,20 +56,40 @@ export class FairnessChecker implements Checker {
     this.#nobodyGoesForNothing();
   }
 
-  #inBatch({ ticket: id, model }: Grant): void {
+  /** Answered in the order of places, as far as they are in the batch. */
+  #inOrder(id: TicketId, model: ModelId): Turn | undefined {
+    const { book } = this.#scene;
+    const turn = this.#turns.get(model);
+    const first = book.waiting(model).find((ticket) => turn?.closed?.has(ticket) !== false);
+    must(first?.id === id, `${id} was served before ${first?.id}, which came first`);
+    return turn;
+  }
+
+  #inBatch(id: TicketId, model: ModelId): void {
     const { book, plan } = this.#scene;
     const ticket = book.ticket(id);
-    const turn = this.#turns.get(model);
+    const closed = this.#turns.get(model)?.closed;
+    must(closed === undefined || closed.has(ticket), `${id} was served after the batch of ${model} was closed`);
+    const turn = this.#inOrder(id, model);
     must(turn !== undefined, `${id} was served outside of a turn of ${model}`);
-    const { closed } = turn;
-    must(closed === undefined || ticket.seq < closed.place, `${id} was served after the batch of ${model} was closed`);
     const alone = memberOf(this.#scene, model).terms.cost === plan.capacity;
-    if (!alone || !plan.drains || plan.minActiveMs > 0 || ticket.seq < turn.from) return;
+    if (plan.policy !== 'fifo' || !alone || !plan.drains || plan.minActiveMs > 0 || ticket.seq < turn.from) return;
+    // Whoever is more urgent and came after the batch was closed is not waited for any less.
+    if (closed !== undefined && plan.priorityStepMs > 0) return;
     for (const other of this.#able) {
       const first = book.first(other);
       if (other === model || first === undefined || memberOf(this.#scene, other).terms.cost === 0) continue;
-      must(ticket.seq < first.seq, `${id} of ${model} was served before ${first.id}, which came first and was due`);
+      must(comesFirst(ticket, first), `${id} of ${model} was served before ${first.id}, which came first and was due`);
     }
+  }
+
+  #isWaitedFor({ engine }: SetGoal): void {
+    const { book, theatre } = this.#scene;
+    const comer = [...theatre.stage.members.values()].find(({ terms }) => terms.engines.includes(engine));
+    must(
+      comer === undefined || book.waiting(comer.model).length > 0,
+      `${engine} is to be awake, and nobody waits for it`,
+    );
   }
 
   #batchWasServed({ engine, goal }: SetGoal): void {
@@ -73,7 +100,7 @@ export class FairnessChecker implements Checker {
     if (now() >= turn.closed.at + plan.drainMs) return;
     if (theatre.engine(engine).phase.kind !== 'awake' || (closingAt !== undefined && closingAt <= now())) return;
     const first = book.first(model);
-    const served = first === undefined || first.seq >= turn.closed.place;
+    const served = first === undefined || !turn.closed.has(first);
     must(served, `${engine} is told to be ${goal.kind}, and ${first?.id} of its batch was not served`);
   }
 
@@ -84,24 +111,36 @@ export class FairnessChecker implements Checker {
     const summoned = memberOf(this.#scene, to);
     must(!inPause(this.#scene, summoned), `${to} was summoned in the pause after a failure`);
     must(trulyAtRest(this.#scene, summoned), `${to} was summoned before it was at rest`);
-    if (summoned.terms.cost > 0) {
+    if (summoned.terms.cost > 0)
+      must(
+        !book.waiting(to).every(({ bound }) => bound),
+        `${to} was summoned for those who would have nobody put away`,
+      );
+    if (summoned.terms.cost > 0 && plan.policy === 'fifo') {
       for (const [model, member] of theatre.stage.members) {
         const other = book.first(model);
-        if (model === to || other === undefined || other.seq > first.seq) continue;
+        if (model === to || other === undefined || comesFirst(first, other)) continue;
         const due = member.part.kind === 'out' && trulyAtRest(this.#scene, member);
         must(!due, `${to} was summoned before ${model}, for which somebody waits since before`);
       }
-      for (const { model, seq } of this.#planned)
-        must(seq < first.seq, `${model} was summoned before ${to}, for which somebody waits since before`);
-      this.#planned.push({ model: to, seq: first.seq });
+      for (const { model, first: other } of this.#planned)
+        must(comesFirst(other, first), `${model} was summoned before ${to}, for which somebody waits since before`);
+      this.#planned.push({ model: to, first });
     }
     for (const model of from) {
       const turn = this.#hadItsTurn(model, to);
-      turn.closed = { swap, place: plan.drains ? Math.max(turn.from, first.seq) : 0, at: now() };
-      const next = book.first(model)?.seq ?? Number.POSITIVE_INFINITY;
-      const serves = turn.answered > 0 || next < turn.closed.place;
+      turn.closed = { swap, has: this.#batchOf(turn, first), at: now() };
+      const serves = turn.answered > 0 || book.waiting(model).some(turn.closed.has);
       must(!turn.waitedFor || serves, `${model} has to make room for ${to} and serves nobody`);
     }
+  }
+
+  /** Who is still served when a model has to go for the first of another. */
+  #batchOf({ from }: Turn, first: Ticket): (ticket: Ticket) => boolean {
+    const { plan, book } = this.#scene;
+    if (plan.policy !== 'fifo' || !plan.drains) return () => false;
+    const until = book.arrivals;
+    return (ticket) => ticket.seq < from || (ticket.seq < until && comesFirst(ticket, first));
   }
 
   #hadItsTurn(model: ModelId, to: ModelId): Turn {
@@ -129,12 +168,14 @@ export class FairnessChecker implements Checker {
       if (kind === 'entering' || kind === 'summoned') room -= member.terms.cost;
       if (kind === 'on' && turn !== undefined) at = Math.max(at, turn.at + this.#leastMs(turn));
       const first = kind === 'out' && this.#able.has(member.model) ? book.first(member.model) : undefined;
-      if (first !== undefined && (next === undefined || first.seq < next.seq)) next = first;
+      if (first !== undefined && (next === undefined || comesFirst(first, next))) next = first;
     }
     if (next === undefined) return;
     const { model } = next;
     if (memberOf(this.#scene, model).terms.cost > room) return;
     const due = theatre.stage.dueAt;
+    if (plan.policy !== 'fifo')
+      return must(due !== undefined, () => `${model} waits for ever: ${describe(this.#scene)}`);
     must(at > now(), () => `${model} is next, and nothing moves: ${describe(this.#scene)}`);
     must(due !== undefined && due <= at + ROUNDING, `${model} may come at ${at}, and the stage looks again at ${due}`);
     must(plan.minActiveMs > 0 || !plan.drains, `${model} is next, and nothing stands in its way`);

@@ -42,8 +42,8 @@ export class ProgressChecker implements Checker {
     const { lane, part, model } = member;
     if (part.kind === 'on') must(member.anyAwake, `${model} is on and none of its engines is awake`);
     if (part.kind !== 'on' && part.kind !== 'draining') return;
-    const first = lane.first;
-    if (first === undefined || (part.kind === 'draining' && first.seq >= part.batch)) return;
+    const first = part.kind === 'draining' ? lane.firstOf(part.batch) : lane.first;
+    if (first === undefined) return;
     const full = first.kind === 'request' ? member.freeEngine() === undefined : !member.anyAwake;
     must(full, `${first.ticket} could be served by ${model} and is not`);
   }

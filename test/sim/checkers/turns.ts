@@ -1,5 +1,6 @@
 import type { Millis, ModelId } from '../../../src/core/kinds.ts';
 import type { StageEffect, StageEvent } from '../../../src/core/stage-events.ts';
+import type { Ticket } from '../book.ts';
 import { must } from '../violation.ts';
 import type { Checker, Scene } from './checker.ts';
 
@@ -12,8 +13,8 @@ export type Turn = {
   readonly waitedFor: boolean;
   answered: number;
   settled: number;
-  /** Set when a swap closed its batch: nothing that came at or after this place is served in this turn. */
-  closed: { readonly swap: number; readonly place: number; readonly at: Millis } | undefined;
+  /** Set when a swap closed its batch: nobody else is served in this turn. */
+  closed: { readonly swap: number; readonly has: (ticket: Ticket) => boolean; readonly at: Millis } | undefined;
 };
 
 /** Keeps count of who has a turn and what came of it. */
@@ -47,6 +48,10 @@ export class Turns implements Checker {
 
   /** Called before the effect is looked at by those who ask about turns. */
   effect(effect: StageEffect): void {
+    if (effect.kind === 'tell' && effect.fact.kind === 'swap-planned') {
+      // One that died in its turn and comes back when nobody waits any more goes in the step in which it came.
+      for (const model of effect.fact.from) if (!this.#turns.has(model)) this.#begin(model, 'short');
+    }
     if (effect.kind === 'tell' && effect.fact.kind === 'swap-finished') {
       const { id, to, result } = effect.fact.record;
       // A turn that nobody waited for any more may be over in the step in which it began.

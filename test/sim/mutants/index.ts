@@ -1,8 +1,8 @@
 import { ENGINE } from './engine.ts';
 import type { Mutant } from './mutant.ts';
-import { LANE, MEMBER, SWAP } from './parts.ts';
+import { LANE, MEMBER, PLACES, SWAP } from './parts.ts';
 import { POLICY } from './policy.ts';
 import { STAGE } from './stage.ts';
 
 /** The core with one guard taken out, again and again. */
-export const MUTANTS: readonly Mutant[] = [...ENGINE, ...LANE, ...MEMBER, ...STAGE, ...SWAP, ...POLICY];
+export const MUTANTS: readonly Mutant[] = [...ENGINE, ...LANE, ...MEMBER, ...PLACES, ...STAGE, ...SWAP, ...POLICY];

@@ -1,13 +1,27 @@
+import type { PolicyName } from '../../../src/core/policy/index.ts';
+
 /** One guard of the core taken out. `find` occurs exactly once in the file, so that a mutant cannot outlive the guard unnoticed. */
 export type Mutant = {
   /** What goes wrong, in words. */
   readonly name: string;
-  readonly file: 'engine.ts' | 'lane.ts' | 'member.ts' | 'stage.ts' | 'swap.ts' | 'cast.ts' | 'policy/fifo.ts';
+  readonly file:
+    | 'candidates.ts'
+    | 'cast.ts'
+    | 'engine.ts'
+    | 'lane.ts'
+    | 'member.ts'
+    | 'place.ts'
+    | 'stage.ts'
+    | 'swap.ts'
+    | `policy/${string}.ts`;
   readonly find: string;
   readonly replace: string;
+  /** Where it shows: the policy in use, and whether some requests are more urgent than others. */
+  readonly policy?: PolicyName;
+  readonly urgency?: boolean;
 };
 
 /** Mutants of one file of the core. */
 export const of =
-  (file: Mutant['file']) =>
-  (name: string, find: string, replace: string): Mutant => ({ name, file, find, replace });
+  (file: Mutant['file'], where: Pick<Mutant, 'policy' | 'urgency'> = {}) =>
+  (name: string, find: string, replace: string): Mutant => ({ name, file, find, replace, ...where });

@@ -1,6 +1,9 @@
 import { of, type Mutant } from './mutant.ts';
 
 const lane = of('lane.ts');
+const urgentLane = of('lane.ts', { urgency: true });
+const place = of('place.ts', { urgency: true });
+const candidates = of('candidates.ts');
 const member = of('member.ts');
 const swap = of('swap.ts');
 
@@ -8,8 +11,15 @@ export const LANE: readonly Mutant[] = [
   lane('patience runs while the model is on its way', 'this.#pausedAt ??= now;', ''),
   lane('patience stands still for ever', '    this.#pausedAt = undefined;\n  }', '  }'),
   lane('the pause is not counted', 'this.#behind += now - this.#pausedAt;', ''),
-  lane('who has left stays in line', 'this.#waiting.splice(at, 1);', ''),
+  lane('who has left stays in line', 'at !== -1 && this.#takeAt(at) !== undefined;', 'at !== -1;'),
   lane('the last moment of patience is not the end of it', '<= until;', '< until;'),
+  lane('who has no patience left is looked for too late', 'if (expiresAt < FOREVER) this.#expiries.push(held);', ''),
+  urgentLane('the urgent stand behind', 'isBefore(held, before);', 'held.seq < before.seq;'),
+  urgentLane(
+    'a lane forgets who would have nobody put away',
+    'return this.#bound === 0 ? [] : ',
+    'return this.#bound >= 0 ? [] : ',
+  ),
   lane('a lane has no end', 'return this.#waiting.length >= this.#limit;', 'return false;'),
 ];
 
@@ -36,11 +46,6 @@ export const MEMBER: readonly Mutant[] = [
     "kind !== 'out' && kind !== 'summoned';",
   ),
   member(
-    'a model that is not at rest may be summoned',
-    "part.kind === 'out' && !this.atRest ? 'leaving' : part.kind",
-    'part.kind',
-  ),
-  member(
     'a pause that is over still counts',
     "phase.kind !== 'failed' || phase.retryAt <= now ||",
     "phase.kind !== 'failed' ||",
@@ -49,6 +54,25 @@ export const MEMBER: readonly Mutant[] = [
     'one awake replica is enough',
     "  get awake(): boolean {\n    return this.#every((phase) => phase.kind === 'awake');",
     '  get awake(): boolean {\n    return this.anyAwake;',
+  ),
+];
+
+export const PLACES: readonly Mutant[] = [
+  place('the urgent come later', 'low: 1, normal: 0, high: -1', 'low: -1, normal: 0, high: 1'),
+  place('newcomers join a closed batch', 'place.seq < this.#until && isBefore', 'isBefore'),
+  place('those who were there are left out', 'return place.seq < this.#from || (', 'return place.seq < 0 || ('),
+  candidates('nobody watches the patience of candidates', '    this.#watches.push({ at: dueAt, entry });\n', ''),
+  candidates('who is no candidate any more stays one', '      if (before !== undefined) this.#remove(before);\n', ''),
+  candidates(
+    'candidates are in no order',
+    'isBefore(other.first, sight.first)) low',
+    'isBefore(sight.first, other.first)) low',
+  ),
+  candidates('a model that needs no room waits', 'if (candidate.cost === 0) this.#free.add(member);', ''),
+  candidates(
+    'candidates are taken before they are at rest',
+    "member.part.kind === 'out' && member.atRest ?",
+    "member.part.kind === 'out' ?",
   ),
 ];
 

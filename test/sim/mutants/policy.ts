@@ -2,25 +2,19 @@ import { of, type Mutant } from './mutant.ts';
 
 const cast = of('cast.ts');
 const fifo = of('policy/fifo.ts');
+const leaving = of('policy/leaving.ts');
+const slack = of('policy/slack.ts', { policy: 'slack' });
+const costAware = of('policy/cost-aware.ts', { policy: 'cost_aware' });
+const timeSlice = of('policy/time-slice.ts', { policy: 'time_slice' });
 
 export const POLICY: readonly Mutant[] = [
-  fifo(
-    'the youngest is next',
-    '(a.oldest?.seq ?? 0) - (b.oldest?.seq ?? 0)',
-    '(b.oldest?.seq ?? 0) - (a.oldest?.seq ?? 0)',
-  ),
+  fifo('the youngest is next', 'const [next] = sight.candidates;', 'const next = sight.candidates.at(-1);'),
   fifo('min_active_secs is ignored', 'if (sight.now < earliest)', 'if (sight.now < 0)'),
-  fifo(
+  leaving(
     'who is cut has served nobody',
     'const unserved = !drains && served === 0 && inFlight > 0;',
     'const unserved = false && drains && served === 0 && inFlight > 0 && drainMs > 0;',
   ),
-  fifo(
-    'a model that needs no room waits',
-    'const free = queue.find(({ cost }) => cost === 0);',
-    'const free = queue.find(({ cost }) => cost < 0);',
-  ),
-  fifo('those who have had no turn are summoned', "part === 'out' && oldest !== undefined", "part === 'out'"),
   cast('the summoned are promised nothing', " || part === 'summoned') room -= cost;", ') room -= cost;'),
   cast(
     'those who are coming are promised nothing',
@@ -34,7 +28,18 @@ export const POLICY: readonly Mutant[] = [
   ),
   fifo(
     'a swap under way holds up the others',
-    'if (room === undefined) return stay;',
-    "if (room === undefined || sight.models.some(({ part }) => part === 'summoned')) return stay;",
+    'if (leavers === undefined) return stay;',
+    "if (leavers === undefined || sight.cast.some(({ part }) => part === 'summoned')) return stay;",
+  ),
+  slack('slack forgets that time runs out', "{ kind: 'look-again', at: latestStart }", 'stay'),
+  slack('slack cuts into a turn', '        mayLeaveAt(leaversOfFirst, sight),\n', ''),
+  costAware('cost_aware forgets to look again', "{ kind: 'look-again', at: next };", 'stay;'),
+  costAware('cost_aware cuts into a turn', 'latest([mayLeaveAt(leavers, sight), ', 'latest(['),
+  timeSlice('time_slice forgets to look again', "{ kind: 'look-again', at: next };", 'stay;'),
+  timeSlice('time_slice cuts into a turn', 'latest([mayLeaveAt(leavers, sight), ', 'latest(['),
+  timeSlice(
+    'a lonely request starves beside steady load',
+    "const turns = [turnOf(oldest, sight, terms, 'when-late')];",
+    'const turns: ReturnType<typeof turnOf>[] = [];',
   ),
 ];

@@ -1,6 +1,8 @@
 import { of, type Mutant } from './mutant.ts';
 
 const stage = of('stage.ts');
+const slack = of('stage.ts', { policy: 'slack' });
+const urgent = of('stage.ts', { urgency: true });
 
 export const STAGE: readonly Mutant[] = [
   stage(
@@ -48,10 +50,10 @@ export const STAGE: readonly Mutant[] = [
   ),
   stage(
     'an unload does not drain',
-    'this.#drain(member, part, { goal, for: undefined, batch: 0, now });',
+    'this.#drain(member, part, { goal, for: undefined, batch: Batch.none, now });',
     'this.#sendOff(member, goal, now);',
   ),
-  stage('a second unload changes nothing', 'member.part = { ...part, batch: 0, goal };', ''),
+  stage('a second unload changes nothing', 'member.part = { ...part, batch: Batch.none, goal };', ''),
   stage(
     'an unload leaves the swap open',
     "this.#finishSwap(member, 'failed', now);\n        this.#sendOff(member, goal, now);",
@@ -133,7 +135,7 @@ export const STAGE: readonly Mutant[] = [
   stage(
     'a draining model serves on',
     'if (member.anyAwake) this.#serve(member, part.batch, now);',
-    'if (member.anyAwake) this.#serve(member, this.#seq, now);',
+    'if (member.anyAwake) this.#serve(member, Batch.all, now);',
   ),
   stage('a draining model serves nobody', 'if (member.anyAwake) this.#serve(member, part.batch, now);', ''),
   stage('who stays after all is not asked first', 'if (!asksFirst) for (const member', 'for (const member'),
@@ -142,9 +144,26 @@ export const STAGE: readonly Mutant[] = [
     'if (!this.#decide(now) && !asksFirst) break;',
     'if (!this.#decide(now)) break;',
   ),
-  stage('the stage does not look again', "if (decision.kind === 'look-again') this.#lookAgainAt = decision.at;", ''),
-  stage('the batch closes too early', 'Math.max(part.from, first.seq) : 0;', 'part.from : 0;'),
-  stage('the batch closes too late', 'Math.max(part.from, first.seq) : 0;', 'this.#seq : 0;'),
+  stage('the stage does not look again', "decision.kind === 'look-again' ? decision.at : undefined;", 'undefined;'),
+  stage(
+    'the batch closes too early',
+    'Batch.endingBefore(first, part.from, this.#seq)',
+    'Batch.endingBefore(first, part.from, 0)',
+  ),
+  stage('the batch closes too late', 'Batch.endingBefore(first, part.from, this.#seq)', 'Batch.all'),
+  slack('slack serves a batch to its end', "&& decision.batch === 'earlier';", ';'),
+  urgent('requests that would have nobody put away wake their model', 'else if (bound && !isThere)', 'else if (false)'),
+  urgent(
+    'requests that would have nobody put away wait on when it goes',
+    'for (const { ticket } of member.lane.takeBound()) this.#refuseBound(ticket, member.model);',
+    '',
+  ),
+  stage('candidates are not told of a shutdown', 'if (member.lane.length > 0) this.#stirring.add(member);', ''),
+  stage(
+    'candidates are not looked at when their time is up',
+    'for (const member of this.#candidates.overdue(now)) this.#stirring.add(member);',
+    'this.#candidates.overdue(now);',
+  ),
   stage('shutting down waits for nobody', 'if (busy && now < closing.deadline) return;', ''),
   stage('shutting down waits for ever', 'if (busy && now < closing.deadline) return;', 'if (busy) return;'),
   stage('shutting down cuts under leases', '      if (member.leases.size > 0) continue;\n', ''),
@@ -176,8 +195,12 @@ export const STAGE: readonly Mutant[] = [
     "for (const engine of member.phases.keys()) this.#effects.push({ kind: 'set-goal', engine, goal });",
     '',
   ),
-  stage('nobody stays when a swap is withdrawn', 'member.part = part.was;', ''),
-  stage('all stay when a swap is withdrawn', 'if (terms.cost > uncommitted(this.sight(now))) continue;', ''),
+  stage(
+    'nobody stays when a swap is withdrawn',
+    'member.part = { ...part.was, idleSince:',
+    'void { ...part.was, idleSince:',
+  ),
+  stage('all stay when a swap is withdrawn', 'if (terms.cost > this.#room) continue;', ''),
   stage(
     'the cut stay when a swap is withdrawn',
     'part.for?.withdrawn !== true || part.cut ||',

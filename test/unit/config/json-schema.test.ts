@@ -93,7 +93,7 @@ const bad: unknown[] = [
   one({ model_path: 'x' }, { prt: 1 }),
   one({ model_path: 'x' }, { port: 1.5 }),
   one({ model_path: 'x' }, { port: '3000' }),
-  one({ model_path: 'x' }, { policy: { policy_type: 'cost_aware' } }),
+  one({ model_path: 'x' }, { policy: { policy_type: 'cost-aware' } }),
   one({ model_path: 'x' }, { policy: { max_waiting: 0 } }),
   one({ model_path: 'x' }, { restart: { first: 1 } }),
   one({ model_path: 'x' }, { max_body_bytes: 2 ** 50 }),

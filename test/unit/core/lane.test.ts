@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, test } from 'vitest';
+import { Batch } from '../../../src/core/place.ts';
 import { FOREVER, millis, ticketId } from '../../../src/core/kinds.ts';
 import { Lane, type Waiting } from '../../../src/core/lane.ts';
 
@@ -7,9 +8,12 @@ const waiting = (seq: number, since: number, patienceMs = 1_000): Waiting => ({
   ticket: ticketId(seq),
   kind: 'request',
   seq,
+  rank: millis(since),
   since: millis(since),
   patienceMs,
 });
+
+const earlierThan = (seq: number): Batch => Batch.endingBefore({ rank: millis(0), seq }, seq, 0);
 
 const tickets = (list: readonly Waiting[]): readonly number[] => list.map(({ ticket }) => ticket);
 
@@ -25,10 +29,10 @@ describe('the line', () => {
   test('gives the first of those who came before a place', ({ expect }) => {
     const lane = new Lane(10);
     for (const seq of [3, 5]) lane.push(waiting(seq, 0), millis(0));
-    expect(lane.take(3, millis(0))).toBeUndefined();
-    expect(lane.take(4, millis(0))?.ticket).toBe(3);
-    expect(lane.take(4, millis(0))).toBeUndefined();
-    expect(lane.take(6, millis(0))?.ticket).toBe(5);
+    expect(lane.take(earlierThan(3), millis(0))).toBeUndefined();
+    expect(lane.take(earlierThan(4), millis(0))?.ticket).toBe(3);
+    expect(lane.take(earlierThan(4), millis(0))).toBeUndefined();
+    expect(lane.take(earlierThan(6), millis(0))?.ticket).toBe(5);
   });
 
   test('lets one go out of the middle, once', ({ expect }) => {
@@ -68,8 +72,8 @@ describe('its clock', () => {
     lane.pause(millis(100));
     lane.push(waiting(2, 300), millis(300));
     lane.resume(millis(500));
-    expect(lane.take(9, millis(700))?.pausedMs).toBe(400);
-    expect(lane.take(9, millis(700))?.pausedMs).toBe(200);
+    expect(lane.take(earlierThan(9), millis(700))?.pausedMs).toBe(400);
+    expect(lane.take(earlierThan(9), millis(700))?.pausedMs).toBe(200);
   });
 
   test('is due with the one whose patience ends first, who need not be the first', ({ expect }) => {

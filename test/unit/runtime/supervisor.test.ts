@@ -35,7 +35,7 @@ function house(options: { stallMs?: number; stallMsOfB?: number } = {}) {
     patienceMs: 60_000,
     sleepLevel: 5 as const,
   }));
-  const stage = { models, capacity: 1, policy: fifo, drains: true, drainMs: 5_000, minActiveMs: 0 };
+  const stage = { models, capacity: 1, policy: fifo, drains: true, drainMs: 5_000, minActiveMs: 0, priorityStepMs: 0 };
   const supervisor = new Supervisor({ stage, engines, clock, reporter: { report: (fact) => facts.push(fact) } });
   const driver = (model: ModelId): ScriptedDriver => {
     const made = drivers.get(model);

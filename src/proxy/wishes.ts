@@ -1,0 +1,33 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { PRIORITIES, type Priority } from '../core/place.ts';
+import type { TicketTerms } from '../core/stage-events.ts';
+import type { Refusal } from './envelope.ts';
+
+const PRIORITY = 'x-catnap-priority';
+const SWAP = 'x-catnap-swap';
+const DEADLINE = 'x-catnap-deadline-secs';
+
+/** Headers in which a client says how its request is to wait. They are for catnap and not for engines. */
+export const WISHES: readonly string[] = [PRIORITY, SWAP, DEADLINE];
+
+/** How a request is to wait for its turn, as far as its client may say. */
+export function wishesOf(headers: IncomingHttpHeaders, most: Priority): TicketTerms | Refusal {
+  const { [PRIORITY]: priority, [SWAP]: swap, [DEADLINE]: deadline } = headers;
+  if (priority === undefined && swap === undefined && deadline === undefined) return {};
+  const asked = PRIORITIES.find((other) => other === (priority ?? 'normal'));
+  if (asked === undefined) return wrong(PRIORITY, PRIORITIES.join(', '));
+  if (swap !== undefined && swap !== 'never' && swap !== 'allowed') return wrong(SWAP, 'never, allowed');
+  const withinMs = deadline === undefined ? undefined : Number(deadline) * 1_000;
+  if (withinMs !== undefined && !(withinMs > 0)) return wrong(DEADLINE, 'a number of seconds above 0');
+  return {
+    priority: PRIORITIES.indexOf(asked) > PRIORITIES.indexOf(most) ? most : asked,
+    bound: swap === 'never',
+    withinMs,
+  };
+}
+
+const wrong = (header: string, values: string): Refusal => ({
+  code: 'invalid_request',
+  message: `The header ${header} takes one of: ${values}.`,
+  param: header,
+});

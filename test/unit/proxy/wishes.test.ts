@@ -1,0 +1,33 @@
+import { describe, test } from 'vitest';
+import { wishesOf } from '../../../src/proxy/wishes.ts';
+
+describe('what a client may wish for its wait', () => {
+  test('nothing, as most do', ({ expect }) => {
+    expect(wishesOf({ accept: '*/*' }, 'normal')).toEqual({});
+  });
+
+  test.for([
+    ['low', 'normal', 'low'],
+    ['high', 'normal', 'normal'],
+    ['high', 'high', 'high'],
+    ['normal', 'low', 'low'],
+  ] as const)('priority %s where %s is allowed: %s', ([asked, most, priority], { expect }) => {
+    expect(wishesOf({ 'x-catnap-priority': asked }, most)).toMatchObject({ priority });
+  });
+
+  test('that nobody is put away for it, and how long it waits', ({ expect }) => {
+    const wishes = wishesOf({ 'x-catnap-swap': 'never', 'x-catnap-deadline-secs': '2.5' }, 'normal');
+    expect(wishes).toMatchObject({ bound: true, withinMs: 2_500 });
+    expect(wishesOf({ 'x-catnap-swap': 'allowed' }, 'normal')).toMatchObject({ bound: false });
+  });
+
+  test.for([
+    ['x-catnap-priority', 'urgent', 'low, normal, high'],
+    ['x-catnap-swap', 'no', 'never, allowed'],
+    ['x-catnap-deadline-secs', 'soon', 'a number of seconds'],
+    ['x-catnap-deadline-secs', '-1', 'a number of seconds'],
+  ] as const)('%s: %s is refused with what it takes', ([name, value, says], { expect }) => {
+    const wishes = wishesOf({ [name]: value }, 'normal');
+    expect(wishes).toMatchObject({ code: 'invalid_request', param: name, message: expect.stringContaining(says) });
+  });
+});
