@@ -3,6 +3,7 @@ import { Door, type Side } from '../access/door.ts';
 import { engineHttp } from '../adapters/engine-http.ts';
 import { NvidiaSmi } from '../adapters/nvidia-smi.ts';
 import { openProcesses, type SystemProcesses } from '../adapters/processes.ts';
+import { costFile } from '../adapters/cost-file.ts';
 import { systemPrograms } from '../adapters/programs.ts';
 import { scratchFiles } from '../adapters/scratch-files.ts';
 import { readTlsPair, watchTlsFiles, type TlsPair } from '../adapters/tls-files.ts';
@@ -17,6 +18,10 @@ import type { Clock } from '../ports/clock.ts';
 import { BodyStore } from '../proxy/body-store.ts';
 import type { Gate } from '../proxy/gate.ts';
 import { Listener } from '../proxy/server.ts';
+import { reportToAll } from '../observe/reporter.ts';
+import type { CostFile, CostsByModel } from '../ports/cost-file.ts';
+import { waitNotToBeKept } from './feasibility.ts';
+import { CostKeeper } from '../runtime/cost-keeper.ts';
 import { progressOf } from '../runtime/progress.ts';
 import { Supervisor } from '../runtime/supervisor.ts';
 import type { StageView } from '../runtime/view.ts';
@@ -43,6 +48,9 @@ export type AppOptions = {
   readonly fatal: (error: InvariantBroken) => void;
 };
 
+/** What swaps cost on earlier days, and where it is kept. */
+type KnownCosts = { readonly file: CostFile; readonly known: CostsByModel };
+
 /** How long connections get to end once every engine is off. */
 const LAST_BYTES_MS = 1_000;
 
@@ -54,6 +62,7 @@ export class App {
   readonly #checkpoints: ReturnType<typeof checkpointsOf>;
   readonly #conversations: ReturnType<typeof conversationsOf>;
   readonly #supervisor: Supervisor;
+  readonly #costs: CostKeeper;
   readonly #startedAt: Date;
   #listener: Listener | undefined;
   #adminListener: Listener | undefined;
@@ -73,7 +82,8 @@ export class App {
       ...(log.showsOutput && { onLine: (model, line) => log.engineLine(model, line) }),
       onProblem: warn,
     });
-    const app = new App(options, telling, processes);
+    const costs = costFile(config.state_dir, warn);
+    const app = new App(options, telling, processes, { file: costs, known: await costs.read() });
     try {
       for (const leftover of await processes.reapLeftovers()) {
         telling.reporter.report({ kind: 'leftover-reaped', ...leftover });
@@ -93,7 +103,7 @@ export class App {
     }
   }
 
-  private constructor(options: AppOptions, telling: Telling, processes: SystemProcesses) {
+  private constructor(options: AppOptions, telling: Telling, processes: SystemProcesses, costs: KnownCosts) {
     const { config, clock, env } = options;
     this.#options = options;
     this.#telling = telling;
@@ -116,7 +126,12 @@ export class App {
       conversations: this.#conversations,
     };
     const engines = enginesOf(config, new DriverRegistry(ports, config));
-    this.#supervisor = new Supervisor({ stage: stageOf(config), engines, clock, reporter: telling.reporter });
+    const stage = stageOf(config, costs.known);
+    const impossible = waitNotToBeKept(stage, config.policy);
+    if (impossible !== undefined) warned(impossible);
+    this.#costs = new CostKeeper(clock, costs.file, () => this.#supervisor.costs());
+    const reporter = reportToAll([telling.reporter, this.#costs], (error) => this.#bug(error));
+    this.#supervisor = new Supervisor({ stage, engines, clock, reporter });
   }
 
   /** The port clients talk to. */
@@ -134,6 +149,7 @@ export class App {
     reporter.report({ kind: 'shutdown-asked', by, inFlight, waiting });
     this.#unwatch();
     await this.#supervisor.shutDown(withinMs);
+    await this.#costs.close();
     const lastBytes = Math.min(LAST_BYTES_MS, ms(config.shutdown_timeout_secs));
     await Promise.all([this.#listener?.close(lastBytes), this.#adminListener?.close(lastBytes)]);
     this.#metricsPort?.close();

@@ -6,6 +6,7 @@ import { POLICIES } from '../core/policy/index.ts';
 import type { PolicyTerms } from '../core/policy/policy.ts';
 import type { StageOptions } from '../core/stage-events.ts';
 import { TRAITS, type DriverRegistry } from '../engines/registry.ts';
+import type { CostsByModel } from '../ports/cost-file.ts';
 import type { EngineSpec } from '../runtime/supervisor.ts';
 import { ms, msOrNever } from './times.ts';
 
@@ -16,10 +17,13 @@ const CAPACITY = 1;
 const MARGIN_MS = 5_000;
 
 /** What the config means to the stage. */
-export function stageOf(config: Config): StageOptions {
+export function stageOf(config: Config, costs: CostsByModel): StageOptions {
   const { policy } = config;
   return {
-    models: Object.entries(config.models).map(([name, model]) => termsOf(modelId(name), model, config)),
+    models: Object.entries(config.models).map(([name, model]) => ({
+      ...termsOf(modelId(name), model, config),
+      costs: costs.get(modelId(name)) ?? {},
+    })),
     capacity: CAPACITY,
     policy: POLICIES[policy.policy_type](policyTermsOf(config)),
     drains: policy.drain_before_switch,
@@ -29,7 +33,8 @@ export function stageOf(config: Config): StageOptions {
   };
 }
 
-function policyTermsOf({ policy }: Config): PolicyTerms {
+/** What the config tells the policies. */
+export function policyTermsOf({ policy }: Config): PolicyTerms {
   return {
     maxWaitMs: ms(policy.max_wait_secs),
     coalesceMs: policy.coalesce_window_ms,

@@ -1,5 +1,6 @@
 import yargs, { type Argv } from 'yargs';
 import { EXIT } from '../app/exit.ts';
+import { simulateOptions } from './simulate-options.ts';
 import type { Terminal } from './terminal.ts';
 import { once, portOption, usageProblem, UsageError } from './usage.ts';
 import { ownVersion } from './version.ts';
@@ -47,7 +48,7 @@ async function understand(argv: readonly string[], terminal: Terminal): Promise<
   };
 }
 
-const COMMAND_WORDS: ReadonlySet<string> = new Set(['serve', 'status', 'config', 'check', 'schema', 'key']);
+const COMMAND_WORDS: ReadonlySet<string> = new Set(['serve', 'status', 'config', 'check', 'schema', 'key', 'simulate']);
 
 function tree(choose: (job: Job) => void, terminal: Terminal) {
   return yargs()
@@ -118,6 +119,17 @@ function tree(choose: (job: Job) => void, terminal: Terminal) {
         choose(async () => {
           const { makeClientKey } = await import('./key.ts');
           return makeClientKey({ name, stdin, json: asJson }, terminal);
+        }),
+    )
+    .command(
+      'simulate',
+      'Play a trace or a made-up workload under each policy, without engines',
+      (command) => simulateOptions(json(command)),
+      ({ trace: traces, 'speed-up': speedUp, 'come-secs': come, 'go-secs': go, ...rest }) =>
+        choose(async () => {
+          const { simulateCommand } = await import('./simulate.ts');
+          const ms = (secs: number | undefined): number | undefined => (secs === undefined ? undefined : secs * 1_000);
+          return simulateCommand({ ...rest, traces, speedUp, comeMs: ms(come), goMs: ms(go) }, terminal);
         }),
     )
     .command('config', 'Look at the config without serving it', (command) =>

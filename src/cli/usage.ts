@@ -5,8 +5,26 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-const OPTIONS = ['--config', '--port', '--verbose', '--version', '--help', '--json', '--url', '--stdin'];
-const COMMANDS = ['serve', 'status', 'config', 'config check', 'config schema', 'key'];
+const OPTIONS = [
+  '--config',
+  '--port',
+  '--verbose',
+  '--version',
+  '--help',
+  '--json',
+  '--url',
+  '--stdin',
+  '--trace',
+  '--workload',
+  '--policy',
+  '--hours',
+  '--seed',
+  '--speed-up',
+  '--come-secs',
+  '--go-secs',
+  '--svg',
+];
+const COMMANDS = ['serve', 'status', 'config', 'config check', 'config schema', 'key', 'simulate'];
 
 /** What to tell about words that nothing is known of: what they are, and what was probably meant. */
 export function usageProblem(message: string, argv: readonly string[]): string {

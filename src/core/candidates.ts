@@ -1,7 +1,6 @@
 import type { Candidate, Contention } from './cast.ts';
 import { Heap } from './heap.ts';
 import type { Millis, ModelId } from './kinds.ts';
-import { logSum } from './demand.ts';
 import type { Member } from './member.ts';
 import { isBefore } from './place.ts';
 
@@ -24,7 +23,7 @@ export class Candidates {
   readonly #free = new Set<Member>();
   /** Who may run out of patience first. What is no longer true is found out when it comes up. */
   readonly #watches = new Heap<Watch>((a, b) => a.at < b.at);
-  #contention: Contention | undefined;
+  readonly #sums = new Sums();
 
   get size(): number {
     return this.#entries.size;
@@ -41,15 +40,7 @@ export class Candidates {
   }
 
   get contention(): Contention {
-    if (this.#contention !== undefined) return this.#contention;
-    let cycleMs = 0;
-    let logWork = Number.NEGATIVE_INFINITY;
-    for (const sight of this.#sights) {
-      cycleMs += cycleOf(sight);
-      logWork = logSum(logWork, sight.logWork);
-    }
-    this.#contention = { cycleMs, logWork };
-    return this.#contention;
+    return this.#sums.of(this.#sights);
   }
 
   *[Symbol.iterator](): Generator<Member> {
@@ -96,15 +87,15 @@ export class Candidates {
     }
     const candidate: Candidate = { ...sight, first: sight.first };
     const entry = before ?? { member, sight: candidate, watchedAt: undefined };
-    if (before?.sight.first.seq === candidate.first.seq && cycleOf(before.sight) === cycleOf(candidate)) {
+    if (before !== undefined && before.sight.first.seq === candidate.first.seq) {
       this.#sights[this.#at(candidate)] = candidate;
-      this.#moreWork(before.sight, candidate);
     } else {
       if (before !== undefined) this.#sights.splice(this.#at(before.sight), 1);
       this.#sights.splice(this.#at(candidate), 0, candidate);
       if (candidate.cost === 0) this.#free.add(member);
-      this.#contention = undefined;
     }
+    if (before !== undefined) this.#sums.less(before.sight);
+    this.#sums.more(candidate);
     entry.sight = candidate;
     this.#entries.set(member, entry);
     this.#watch(entry);
@@ -114,14 +105,7 @@ export class Candidates {
     this.#entries.delete(member);
     this.#sights.splice(this.#at(sight), 1);
     this.#free.delete(member);
-    this.#contention = undefined;
-  }
-
-  /** Work is only ever added to what all are asked for; what goes is seen when somebody leaves them. */
-  #moreWork(before: Candidate, after: Candidate): void {
-    if (this.#contention === undefined || after.logWork <= before.logWork) return;
-    const more = after.logWork + Math.log1p(-Math.exp(before.logWork - after.logWork));
-    this.#contention = { ...this.#contention, logWork: logSum(this.#contention.logWork, more) };
+    this.#sums.less(sight);
   }
 
   #watch(entry: Entry): void {
@@ -141,6 +125,49 @@ export class Candidates {
       else high = middle;
     }
     return low;
+  }
+}
+
+/** After so many changes the sums are made anew, so that what is lost in rounding does not add up. */
+const CHANGES = 512;
+/** So far may the logarithms lie apart that are summed as plain numbers. */
+const SPAN = 50;
+
+/** What all candidates want together, kept up with each change. */
+class Sums {
+  #cycleMs = 0;
+  /** The work of all, as multiples of the one whose logarithm is `base`. */
+  #work = 0;
+  #base = 0;
+  #changes = CHANGES;
+
+  more(sight: Candidate): void {
+    this.#change(sight, 1);
+  }
+
+  less(sight: Candidate): void {
+    this.#change(sight, -1);
+  }
+
+  of(sights: readonly Candidate[]): Contention {
+    if (this.#changes >= CHANGES || this.#work < Math.exp(-SPAN)) this.#sumUp(sights);
+    return { cycleMs: this.#cycleMs, logWork: this.#base + Math.log(this.#work) };
+  }
+
+  #change(sight: Candidate, sign: number): void {
+    const height = sight.logWork - this.#base;
+    this.#changes = height > SPAN ? CHANGES : this.#changes + 1;
+    this.#cycleMs += sign * cycleOf(sight);
+    this.#work += sign * Math.exp(Math.min(height, SPAN));
+  }
+
+  #sumUp(sights: readonly Candidate[]): void {
+    this.#changes = 0;
+    this.#cycleMs = 0;
+    this.#work = 0;
+    this.#base = sights.reduce((highest, { logWork }) => Math.max(highest, logWork), Number.NEGATIVE_INFINITY);
+    for (const sight of sights) this.#change(sight, 1);
+    this.#changes = 0;
   }
 }
 

@@ -209,7 +209,7 @@ export class Member {
       onSince: on?.since ?? millis(0),
       served: on?.served ?? 0,
       idleSince: on?.idleSince,
-      comeMs: costs.comeMs(this.#level),
+      comeMs: costs.comeMs(this.level),
       comeBackMs: costs.comeMs(this.sleepLevel),
       goMs: costs.goMs(this.sleepLevel),
       drainMs: costs.drainMs,
@@ -219,7 +219,7 @@ export class Member {
   }
 
   /** The level it would come back from: the deepest of its engines counts. */
-  get #level(): SleepLevel {
+  get level(): SleepLevel {
     let level: SleepLevel = 5;
     for (const phase of this.phases.values()) {
       if (phase.kind !== 'asleep') return 5;

@@ -18,13 +18,10 @@ import type { Reporter } from '../ports/reporter.ts';
 import { Cut, Refused, type Acquire, type Admission, type Lease } from './admission.ts';
 import { Alarm } from './alarm.ts';
 import type { EngineActor } from './engine-actor.ts';
-import { Estimates } from './estimates.ts';
+import { turnInMs } from './forecast.ts';
 import { Glance } from './glance.ts';
 import { OpenLease } from './lease.ts';
 import { Mailbox } from './mailbox.ts';
-
-/** How soon to come back when nothing is known about the model yet. */
-const UNKNOWN_START_MS = 5_000;
 
 type Grant = Extract<StageEffect, { readonly kind: 'grant' }>;
 type Rejection = Extract<StageEffect, { readonly kind: 'reject' }>;
@@ -50,7 +47,6 @@ export class StageActor implements Admission {
   readonly #alarm: Alarm;
   readonly #pending = new Map<TicketId, Pending>();
   readonly #leases = new Map<TicketId, OpenLease>();
-  readonly #estimates = new Estimates();
   readonly #closed = Promise.withResolvers<void>();
   #tickets = 0;
 
@@ -64,10 +60,6 @@ export class StageActor implements Admission {
   /** For showing, and for the watchdog: nobody decides by what they read here. */
   get stage(): Stage {
     return this.#stage;
-  }
-
-  get estimates(): Estimates {
-    return this.#estimates;
   }
 
   get leases(): ReadonlyMap<TicketId, OpenLease> {
@@ -84,7 +76,6 @@ export class StageActor implements Admission {
   }
 
   engineMoved(engine: EngineId, model: ModelId, phase: EnginePhase, took: Took | undefined): void {
-    if (phase.kind === 'awake' && took !== undefined) this.#estimates.learn(model, took.actMs + took.proofMs);
     this.#mailbox.post({ kind: 'engine-moved', engine, model, phase, took });
   }
 
@@ -142,7 +133,7 @@ export class StageActor implements Admission {
 
   /** When it makes sense to try again, from what is known of this model. */
   retryAfterMs(model: ModelId): number {
-    return this.#estimates.startMs(model) ?? UNKNOWN_START_MS;
+    return turnInMs(this.#stage.members, model, this.#clock.now());
   }
 
   #order(event: (order: TicketId) => StageEvent): Promise<void> {

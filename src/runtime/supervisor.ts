@@ -6,6 +6,8 @@ import type { Driver, DriverEvents } from '../engines/driver.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Reporter } from '../ports/reporter.ts';
 import type { Acquire, Admission, Lease } from './admission.ts';
+import type { CostsByModel } from '../ports/cost-file.ts';
+import { startMs } from './forecast.ts';
 import { EngineActor } from './engine-actor.ts';
 import { StageActor } from './stage-actor.ts';
 import type { EngineView, ModelView, StageReader, StageView } from './view.ts';
@@ -70,6 +72,11 @@ export class Supervisor implements Admission, StageReader {
     return this.#stage.retryAfterMs(model);
   }
 
+  /** What swaps of each model cost so far, to be kept. */
+  costs(): CostsByModel {
+    return new Map([...this.#stage.stage.members].map(([model, { costs }]) => [model, costs.save()]));
+  }
+
   /** Resolves once every engine is proven gone. Asked again with less time, it hurries. */
   async shutDown(withinMs: number): Promise<void> {
     await this.#stage.shutDown(withinMs);
@@ -89,7 +96,8 @@ export class Supervisor implements Admission, StageReader {
     };
   }
 
-  #viewOf({ model, part, lane, leases, sleepLevel, phases }: Member): ModelView {
+  #viewOf(member: Member): ModelView {
+    const { model, part, lane, leases, sleepLevel, phases } = member;
     return {
       model,
       part: part.kind,
@@ -98,7 +106,7 @@ export class Supervisor implements Admission, StageReader {
       inFlight: leases.size,
       sleepLevel,
       engines: [...phases.keys()].map((engine) => this.#viewOfEngine(engine)).filter((view) => view !== undefined),
-      startEstimateMs: this.#stage.estimates.startMs(model),
+      startEstimateMs: startMs(member),
     };
   }
 

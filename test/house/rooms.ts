@@ -38,7 +38,12 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   observe: { values: ['core', 'ports'], types: [], packages: ['npm', 'node'] },
   quickstart: { values: ['core', 'ports'], types: ['config'], packages: ['node'] },
-  cli: { values: ['app', 'config', 'access', 'api/admin/contract'], types: ['core'], packages: ['npm', 'node'] },
+  simulate: { values: ['core'], types: [], packages: [] },
+  cli: {
+    values: ['app', 'config', 'access', 'api/admin/contract', 'simulate'],
+    types: ['core'],
+    packages: ['npm', 'node'],
+  },
   app: {
     values: [
       'core',
@@ -53,6 +58,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'api',
       'observe',
       'quickstart',
+      'simulate',
     ],
     types: [],
     packages: ['npm', 'node'],

@@ -60,6 +60,8 @@ function latestStartOf(sight: StageSight, leavers: readonly Sight[], { maxWaitMs
     start = millis(Math.min(start, candidate.first.rank + maxWaitMs - spentMs));
     // Those behind can only make it earlier, and it is over already.
     if (start <= now) return start;
+    // It serves somebody before the next one comes.
+    spentMs += candidate.drainMs;
     before = [candidate];
   }
   return start;

@@ -1,0 +1,49 @@
+import { engineId, modelId, type ModelId } from '../core/kinds.ts';
+import type { ModelTerms } from '../core/member.ts';
+import { POLICIES, POLICY_NAMES } from '../core/policy/index.ts';
+import type { Policy, PolicyTerms } from '../core/policy/policy.ts';
+import type { StageOptions } from '../core/stage-events.ts';
+import { PEERS } from './peers.ts';
+import { replay, type SwapTimes } from './replay.ts';
+import type { Outcome } from './tally.ts';
+import type { Workload } from './workload.ts';
+
+/** Every discipline that can be compared, ours first. */
+export const DISCIPLINES: readonly string[] = [...POLICY_NAMES, ...Object.keys(PEERS)];
+
+export type Comparison = {
+  /** Made anew for each discipline, so that all meet the same requests. */
+  readonly workload: () => Workload;
+  readonly disciplines: readonly string[];
+  readonly stage: Omit<StageOptions, 'models' | 'policy'>;
+  readonly terms: PolicyTerms;
+  readonly model: (name: string) => Omit<ModelTerms, 'model' | 'engines'> & { readonly replicas: number };
+  readonly times: (model: ModelId) => SwapTimes;
+};
+
+/** Plays one workload under several disciplines. */
+export function compare(comparison: Comparison): ReadonlyMap<string, Outcome> {
+  const { disciplines, stage, times } = comparison;
+  return new Map(
+    disciplines.map((name) => {
+      const workload = comparison.workload();
+      const models = workload.models.map((model) => termsOf(model, comparison));
+      return [name, replay({ workload, times, stage: { ...stage, models, policy: policyOf(name, comparison.terms) } })];
+    }),
+  );
+}
+
+function termsOf(name: string, { model }: Comparison): ModelTerms {
+  const { replicas, ...terms } = model(name);
+  const id = modelId(name);
+  return { ...terms, model: id, engines: Array.from({ length: replicas }, (_, replica) => engineId(id, replica)) };
+}
+
+function policyOf(name: string, terms: PolicyTerms): Policy {
+  const peers: Readonly<Record<string, Policy>> = PEERS;
+  const peer = peers[name];
+  if (peer !== undefined) return peer;
+  const own = POLICY_NAMES.find((other) => other === name);
+  if (own === undefined) throw new Error(`there is no discipline ${name}`);
+  return POLICIES[own](terms);
+}

@@ -1,0 +1,190 @@
+import { newEngine, stepEngine, type Engine, type EngineCommand, type EngineRules } from '../core/engine.ts';
+import { defaultEngineRules } from '../core/engine.ts';
+import { Heap } from '../core/heap.ts';
+import {
+  after,
+  invariant,
+  millis,
+  modelId,
+  ticketId,
+  type EngineId,
+  type Millis,
+  type ModelId,
+} from '../core/kinds.ts';
+import { Stage } from '../core/stage.ts';
+import type { StageEffect, StageEvent, StageOptions } from '../core/stage-events.ts';
+import type { Took } from '../core/swap.ts';
+import { Tally, type Outcome } from './tally.ts';
+import type { Arrival, Workload } from './workload.ts';
+
+/** What swaps of a model take in the simulated world. */
+export type SwapTimes = { readonly comeMs: number; readonly goMs: number };
+
+export type ReplayOptions = {
+  readonly stage: StageOptions;
+  readonly workload: Workload;
+  readonly times: (model: ModelId) => SwapTimes;
+};
+
+/** No command of a simulated engine fails, and none is late. */
+const RULES: EngineRules = {
+  ...defaultEngineRules,
+  limits: { start: 1e9, sleep: 1e9, wake: 1e9, stop: 1e9 },
+};
+
+type Due = { readonly at: Millis; readonly order: number; readonly run: () => void };
+
+/** Plays a workload on the production stage and engines, with a clock of its own, and counts what comes of it. */
+export function replay(options: ReplayOptions): Outcome {
+  return new Replay(options).run();
+}
+
+class Replay {
+  readonly #options: ReplayOptions;
+  readonly #stage: Stage;
+  readonly #engines = new Map<EngineId, Engine>();
+  readonly #tally: Tally;
+  /** Who waits or is served. */
+  readonly #clients = new Map<number, Arrival>();
+  readonly #due = new Heap<Due>((a, b) => a.at < b.at || (a.at === b.at && a.order < b.order));
+  readonly #arrivals: Iterator<Arrival>;
+  #now = millis(0);
+  #order = 0;
+  #tickets = 0;
+  #events = 0;
+  #next: Arrival | undefined;
+  /** The mail of the stage: what is posted while an event is handled waits until that one is done. */
+  readonly #mail: StageEvent[] = [];
+  #handling = false;
+
+  constructor(options: ReplayOptions) {
+    const { stage, workload } = options;
+    this.#options = options;
+    this.#stage = new Stage(stage);
+    for (const { engines } of stage.models) for (const engine of engines) this.#engines.set(engine, newEngine);
+    this.#tally = new Tally(stage.models.map(({ model }) => model));
+    this.#arrivals = workload.arrivals[Symbol.iterator]();
+    this.#fetch();
+  }
+
+  run(): Outcome {
+    while (this.#advance());
+    return this.#tally.outcome(this.#now, this.#events);
+  }
+
+  /** Whatever is next: an arrival, something that is due, or the stage's own moment. False when nothing is. */
+  #advance(): boolean {
+    const arrivesAt = this.#next?.at ?? Number.POSITIVE_INFINITY;
+    const dueAt = this.#due.first?.at ?? Number.POSITIVE_INFINITY;
+    const stageAt = this.#stage.dueAt ?? Number.POSITIVE_INFINITY;
+    const at = Math.min(arrivesAt, dueAt, stageAt);
+    if (at === Number.POSITIVE_INFINITY) return false;
+    this.#now = millis(Math.max(this.#now, at));
+    if (at === dueAt) this.#due.take()?.run();
+    else if (at === arrivesAt) this.#arriveNext();
+    else this.#post({ kind: 'time-passed' });
+    return true;
+  }
+
+  #fetch(): void {
+    const { done, value } = this.#arrivals.next();
+    this.#next = done === true ? undefined : value;
+  }
+
+  #arriveNext(): void {
+    const arrival = this.#next;
+    this.#fetch();
+    if (arrival !== undefined) this.#arrive(arrival);
+  }
+
+  #arrive(arrival: Arrival): void {
+    const ticket = ticketId(++this.#tickets);
+    const model = modelId(arrival.model);
+    this.#clients.set(ticket, arrival);
+    if (arrival.leavesAfterMs !== undefined) this.#in(arrival.leavesAfterMs, () => this.#leave(ticket, model));
+    this.#post({ kind: 'ticket-arrived', ticket, model });
+  }
+
+  #leave(ticket: ReturnType<typeof ticketId>, model: ModelId): void {
+    const arrival = this.#clients.get(ticket);
+    if (arrival === undefined) return;
+    this.#clients.delete(ticket);
+    this.#tally.left();
+    this.#post({ kind: 'ticket-abandoned', ticket, model });
+    this.#follow(arrival);
+  }
+
+  #post(event: StageEvent): void {
+    this.#mail.push(event);
+    if (this.#handling) return;
+    this.#handling = true;
+    for (let next = this.#mail.shift(); next !== undefined; next = this.#mail.shift()) {
+      this.#events++;
+      for (const effect of this.#stage.handle(next, this.#now)) this.#carryOut(effect);
+    }
+    this.#handling = false;
+  }
+
+  #carryOut(effect: StageEffect): void {
+    switch (effect.kind) {
+      case 'grant': {
+        const { ticket, model, waitedMs } = effect;
+        const arrival = this.#clients.get(ticket);
+        invariant(arrival !== undefined, `${ticket} was served and is not there`);
+        this.#clients.delete(ticket);
+        this.#tally.granted(model, waitedMs, this.#now);
+        this.#in(arrival.serviceMs, () => {
+          this.#tally.settled(model, this.#now);
+          this.#post({ kind: 'lease-settled', ticket, model });
+          this.#follow(arrival);
+        });
+        return;
+      }
+      case 'reject': {
+        const arrival = this.#clients.get(effect.ticket);
+        this.#clients.delete(effect.ticket);
+        this.#tally.rejected();
+        if (arrival !== undefined) this.#follow(arrival);
+        return;
+      }
+      case 'set-goal':
+        this.#step(effect.engine, { kind: 'goal-set', goal: effect.goal });
+        return;
+      case 'tell':
+        this.#tally.told(effect.fact, this.#now);
+        return;
+      case 'cut':
+      case 'order-done':
+      case 'closed':
+        return;
+    }
+  }
+
+  #follow(done: Arrival): void {
+    const next = this.#options.workload.followUp?.(done, this.#now);
+    if (next !== undefined) this.#in(next.at - this.#now, () => this.#arrive(next));
+  }
+
+  #step(id: EngineId, event: Parameters<typeof stepEngine>[1], took?: Took): void {
+    const before = this.#engines.get(id) ?? newEngine;
+    const { engine, effects } = stepEngine(before, event, this.#now, RULES);
+    this.#engines.set(id, engine);
+    const model = modelId(id.slice(0, id.lastIndexOf('#')));
+    for (const { epoch, command } of effects) {
+      const actMs = this.#takes(model, command);
+      this.#in(actMs, () => this.#step(id, { kind: 'command-done', epoch }, { actMs, proofMs: 0 }));
+    }
+    if (engine.phase === before.phase) return;
+    this.#tally.moved(model, engine.phase.kind, this.#now);
+    this.#post({ kind: 'engine-moved', engine: id, model, phase: engine.phase, took });
+  }
+
+  #takes(model: ModelId, { kind }: EngineCommand): number {
+    const { comeMs, goMs } = this.#options.times(model);
+    return kind === 'start' || kind === 'wake' ? comeMs : goMs;
+  }
+
+  #in(ms: number, run: () => void): void {
+    this.#due.push({ at: after(this.#now, ms), order: this.#order++, run });
+  }
+}

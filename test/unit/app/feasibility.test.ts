@@ -1,0 +1,37 @@
+import { test } from 'vitest';
+import { waitNotToBeKept } from '../../../src/app/feasibility.ts';
+import { engineId, modelId } from '../../../src/core/kinds.ts';
+import type { ModelTerms } from '../../../src/core/member.ts';
+
+const known = (ms: number) => ({ ms, spreadMs: 0, samples: 3 });
+
+const model = (name: string, comeMs?: number, cost = 1): ModelTerms => ({
+  model: modelId(name),
+  engines: [engineId(modelId(name), 0)],
+  cost,
+  targetInflight: 1,
+  maxWaiting: 1,
+  patienceMs: 1,
+  sleepLevel: 5,
+  costs: comeMs === undefined ? {} : { 'come:5': known(comeMs), 'go:5': known(1_000) },
+});
+
+const asked = (
+  models: readonly ModelTerms[],
+  max_wait_secs: number,
+  policy_type: 'fifo' | 'slack' = 'slack',
+  capacity = 1,
+) => waitNotToBeKept({ models, capacity }, { policy_type, max_wait_secs });
+
+test('a wait that a round of swaps takes longer than is told, with what to change', ({ expect }) => {
+  const three = [model('a', 9_000), model('b', 9_000), model('c', 9_000)];
+  expect(asked(three, 30)).toMatch(/max_wait_secs is 30, .* 3 models .* about 30 s .* more than 38,/);
+  expect(asked(three, 31)).toBeUndefined();
+  expect(asked(three, 30, 'fifo')).toBeUndefined();
+});
+
+test('models that need no swap, or are not known yet, do not count', ({ expect }) => {
+  expect(asked([model('a', 9_000), model('b', 9_000), model('c')], 21)).toBeUndefined();
+  expect(asked([model('a', 9_000), model('b', 9_000), model('r', 9_000, 0)], 21)).toBeUndefined();
+  expect(asked([model('a', 9_000), model('b', 9_000)], 1, 'slack', 2)).toBeUndefined();
+});
