@@ -104,12 +104,13 @@ const NOT_KEPT = 'what was read of the conversations is not kept';
 const nameOf = (slot: number): string => `slot-${slot}.bin`;
 const slotIn = (name: string): number => Number.parseInt(name.slice('slot-'.length), 10);
 
-/** How many it has; undefined when it does no work any more. */
+/** How many have something to save; undefined when it does no work any more. One that sleeps would wake to say so, and has forgotten all. */
 async function slotsOf(sleeper: Sleeper, signal: AbortSignal): Promise<number | undefined> {
-  const works = await sleeper.call('/slots', { method: 'GET', limitMs: ALIVE_MS, signal });
-  if (works.kind !== 'answered') return undefined;
   const props = await sleeper.call('/props', { method: 'GET', limitMs: ALIVE_MS, signal });
   if (props.kind !== 'answered') return undefined;
+  if (/"is_sleeping":\s*true/.test(props.body)) return 0;
+  const works = await sleeper.call('/slots', { method: 'GET', limitMs: ALIVE_MS, signal });
+  if (works.kind !== 'answered') return undefined;
   const slots = Number(/"total_slots":\s*(\d+)/.exec(props.body)?.[1] ?? 0);
   return Math.min(slots, MOST_SLOTS);
 }

@@ -123,6 +123,20 @@ test('a model of which too little could be saved is refused with the reason, and
   expect(onDisk(folder)).toEqual([]);
 });
 
+test('a server that has put itself to sleep is not woken for its end', async ({ expect, start, llama, folder }) => {
+  const catnap = await start({ models: await two(llama, { extra_args: ['--sleep-idle-seconds', '1'] }) });
+  await say(catnap, 'alpha', STORY);
+  await expect
+    .poll(async () => JSON.parse((await catnap.get('/props?model=alpha')).text))
+    .toMatchObject({ is_sleeping: true });
+  await say(catnap, 'beta', STORY);
+  const log = readdirSync(join(stateDir(folder), 'logs')).find((name) => name.startsWith('alpha')) ?? '';
+  const printed = readFileSync(join(stateDir(folder), 'logs', log), 'utf8');
+  expect(printed).toMatch(/entering sleeping state/);
+  expect(printed).not.toMatch(/exiting sleeping state/);
+  expect([onDisk(folder), catnap.facts('warned')]).toEqual([[], []]);
+});
+
 /** More keys in the header, 96 bytes of them, so that the tensors after it stay where their alignment has them. */
 function withWindow(file: Buffer): Buffer {
   const text = (value: string): Buffer => {

@@ -129,8 +129,25 @@ test('one that answers nothing is asked for nothing', async ({ expect }) => {
   on.reply = () => HANG;
   const stop = watched(driver.stop(order(2).order));
   await clock.advance(120_000);
-  expect([stop.end?.kind, asked]).toEqual(['done', ['/slots']]);
+  expect([stop.end?.kind, asked]).toEqual(['done', []]);
   expect(told.warned).toEqual(['what was read of the conversations is not kept: it does not answer']);
+});
+
+test('one whose web server alone still answers is not waited for slot by slot', async ({ expect }) => {
+  const { driver, clock, asked, on } = await served();
+  on.reply = (path) => (path === '/props' ? undefined : HANG);
+  const stop = watched(driver.stop(order(2).order));
+  await clock.advance(120_000);
+  expect([stop.end?.kind, asked]).toEqual(['done', ['/slots']]);
+});
+
+test('one that sleeps by itself is not woken to save what it has forgotten', async ({ expect }) => {
+  const { driver, clock, conversations, asked, on, told } = await served();
+  on.reply = (path) => (path === '/props' ? answered(200, '{"total_slots":3,"is_sleeping":true}') : undefined);
+  const stop = watched(driver.stop(order(2).order));
+  await clock.advance(120_000);
+  expect([stop.end?.kind, asked, told.warned]).toEqual(['done', [], []]);
+  expect(conversations.did).toEqual(['drop', 'keep key: ']);
 });
 
 test('what cannot be given back is told, and nothing else suffers', async ({ expect }) => {
