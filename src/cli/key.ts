@@ -1,4 +1,5 @@
 import { fastHash, makeKey, slowHash } from '../access/proof.ts';
+import { KeySchema } from '../config/keys-schema.ts';
 import { EXIT } from '../app/exit.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -10,7 +11,7 @@ const SHORTEST = 12;
 /** Makes a key for a client, or takes one from standard input, and prints what the config wants to know of it. */
 export async function makeClientKey({ name = 'NAME', stdin, json }: KeyOptions, terminal: Terminal): Promise<number> {
   const given = stdin ? (await terminal.in()).replace(/\r?\n$/, '') : undefined;
-  const wrong = given === undefined ? undefined : problemWith(given);
+  const wrong = problemOfName(name) ?? (given === undefined ? undefined : problemWith(given));
   if (wrong !== undefined) {
     terminal.err(`catnap: ${wrong}\n`);
     return EXIT.usage;
@@ -22,6 +23,11 @@ export async function makeClientKey({ name = 'NAME', stdin, json }: KeyOptions, 
   if (json) terminal.out(`${JSON.stringify({ ...made, name, hash }, undefined, 2)}\n`);
   else terminal.out(`${given === undefined ? shown(key) : ''}${entry(name, hash)}`);
   return EXIT.ok;
+}
+
+function problemOfName(name: string): string | undefined {
+  const [issue] = KeySchema.shape.name.safeParse(name).error?.issues ?? [];
+  return issue && `the name ${issue.message}.`;
 }
 
 function problemWith(key: string): string | undefined {

@@ -30,16 +30,24 @@ export function engineKeyOf(model: KeyKeys, at: Path, env: Env): KeyRead {
 export function fromVariable(name: string, path: Path, env: Env): KeyRead {
   const value = env[name];
   if (value === undefined || value === '') {
-    return none({ path, message: `names the variable ${name}, which is not set`, fix: 'Set it where catnap starts.' });
+    // Somebody may have put the key itself here.
+    const which = LIKE_A_VARIABLE.test(name) ? `the variable ${name}, which` : 'a variable that';
+    return none({ path, message: `names ${which} is not set`, fix: 'Set it where catnap starts.' });
   }
   return checked(value, path, `the variable ${name}`);
 }
+
+const LIKE_A_VARIABLE = /^[A-Z_][A-Z0-9_]{0,99}$/;
+
+/** Without the path, which may be the key itself; the place in the config is told. */
+const codeOf = (error: unknown): string =>
+  error instanceof Error && 'code' in error ? String(error.code) : reasonOf(error);
 
 export function fromFile(file: string, path: Path): KeyRead {
   try {
     return checked(readFileSync(file, 'utf8').trim(), path, `the file ${file}`);
   } catch (error) {
-    return none({ path, message: `names a file that cannot be read: ${reasonOf(error)}` });
+    return none({ path, message: `names a file that cannot be read: ${codeOf(error)}` });
   }
 }
 

@@ -37,6 +37,11 @@ describe('catnap key', () => {
     expect(await nameIn(entry, 'correct-horse-battery')).toBe('me');
   });
 
+  test('takes no name that the config would not', async ({ expect }) => {
+    const { code, out, err } = await type(['key', 'my laptop']);
+    expect([code, out, err]).toEqual([2, '', 'catnap: the name must be 1 to 64 of A-Z a-z 0-9 _ . @ -.\n']);
+  });
+
   test.for([
     ['short', 'at least 12 characters'],
     ['with blanks in it', 'without blanks'],

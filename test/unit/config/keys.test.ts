@@ -55,6 +55,16 @@ describe('a key', () => {
       ['keys[0].key_env names the variable NONE, which is not set. Set it where catnap starts.'],
     ],
     [
+      'itself where the name of a variable belongs',
+      { name: 'a', key_env: SECRET },
+      ['keys[0].key_env names a variable that is not set'],
+    ],
+    [
+      'itself where a file belongs',
+      { name: 'a', key_file: SECRET },
+      ['keys[0].key_file names a file that cannot be read: ENOENT'],
+    ],
+    [
       'of a short value',
       { name: 'a', key_env: 'SHORT' },
       ['keys[0].key_env leads to a key of fewer than 16 characters, which can be guessed'],
