@@ -155,6 +155,7 @@ export class App {
     this.#metricsPort?.close();
     await this.#processes.close();
     reporter.report({ kind: 'stopped', uptimeMs: clock.wallTime().getTime() - this.#startedAt.getTime() });
+    await this.#telling.close();
   }
 
   /** Kills every engine and waits a moment for the proof. */

@@ -99,5 +99,14 @@ export const keeping = {
     count(1, 1_073_741_824).default(4_096),
     'How much all conversations kept by `keep_kv` may take in `state_dir`. The oldest of other models go first.',
   ),
+  record_trace: key(
+    path().optional(),
+    'A file that gets a line for each request: when it came, its model, how long it waited and was served, its sizes. Never what was said. `catnap simulate --trace` reads it.',
+    { examples: ['/var/lib/catnap/trace.csv'] },
+  ),
+  record_trace_max_mib: key(
+    z.number().min(0.01).max(1_048_576).default(64),
+    'How large that file may grow before it is put aside as `FILE.1`, in place of the one before.',
+  ),
   journal_entries: key(count(1, 1_000_000).default(2_000), 'How many of the last events are kept in memory.'),
 };

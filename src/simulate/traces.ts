@@ -10,6 +10,9 @@ export type Read =
   | { readonly kind: 'read'; readonly arrivals: readonly Arrival[]; readonly skipped: number }
   | { readonly kind: 'unreadable'; readonly problem: string };
 
+/** Stands for a request that was never served: how long it would have taken is as for others. */
+const UNKNOWN = -1;
+
 /** What the columns of a format mean. Names are compared in lower case, without blanks and marks. */
 type Format = {
   readonly name: string;
@@ -21,11 +24,16 @@ const FORMATS: readonly Format[] = [
   {
     name: 'of catnap: at_secs, model, service_secs',
     needs: ['atsecs', 'model', 'servicesecs'],
-    arrival: (field) => ({
-      at: millis(Number(field('atsecs')) * 1_000),
-      model: field('model') ?? '',
-      serviceMs: Number(field('servicesecs')) * 1_000,
-    }),
+    arrival: (field) => {
+      const [service, wait] = [field('servicesecs'), field('waitsecs')];
+      const left = field('outcome') === 'abandoned' && wait !== undefined;
+      return {
+        at: millis(Number(field('atsecs')) * 1_000),
+        model: field('model') ?? '',
+        serviceMs: service === undefined || service === '' ? UNKNOWN : Number(service) * 1_000,
+        ...(left ? { leavesAfterMs: Number(wait) * 1_000 } : {}),
+      };
+    },
   },
   {
     name: 'of BurstGPT: Timestamp, Model, Request tokens, Response tokens',
@@ -85,14 +93,22 @@ export function readTrace(lines: Iterable<string>, model: string | undefined, sp
   }
   if (format === undefined) return { kind: 'unreadable', problem: 'it is empty' };
   if (arrivals.length === 0) return { kind: 'unreadable', problem: 'none of its lines can be read as a request' };
-  return { kind: 'read', arrivals: fromZero(arrivals), skipped };
+  return { kind: 'read', arrivals: fromZero(filled(arrivals)), skipped };
 }
 
 const unknown = (cells: readonly string[]): string =>
   `its first line is "${cells.join(',').slice(0, 120)}"; known formats are those ${FORMATS.map(({ name }) => name).join('; ')}`;
 
 const isSound = ({ at, model, serviceMs }: Arrival): boolean =>
-  model !== '' && Number.isFinite(at) && Number.isFinite(serviceMs) && serviceMs >= 0;
+  model !== '' && Number.isFinite(at) && Number.isFinite(serviceMs) && (serviceMs >= 0 || serviceMs === UNKNOWN);
+
+/** Who was never served is taken to need what those who were took on average. */
+function filled(arrivals: readonly Arrival[]): readonly Arrival[] {
+  const known = arrivals.filter(({ serviceMs }) => serviceMs !== UNKNOWN);
+  const sum = known.reduce((total, { serviceMs }) => total + serviceMs, 0);
+  const mean = known.length === 0 ? 0 : sum / known.length;
+  return arrivals.map((arrival) => (arrival.serviceMs === UNKNOWN ? { ...arrival, serviceMs: mean } : arrival));
+}
 
 /** Several traces as one, in the order of time. */
 export function fromZero(arrivals: readonly Arrival[]): readonly Arrival[] {

@@ -16,6 +16,14 @@ describe('a trace', () => {
     });
   });
 
+  test('of our own says who left, and who was not served', ({ expect }) => {
+    const text =
+      'at_secs,model,wait_secs,service_secs,bytes_in,bytes_out,outcome\n1,a,0.5,4,10,20,served\n2,a,3,,10,0,abandoned\n3,a,60,,10,0,expired';
+    expect(read(text)).toMatchObject({
+      arrivals: [{ serviceMs: 4_000 }, { serviceMs: 4_000, leavesAfterMs: 3_000 }, { at: 2_000, serviceMs: 4_000 }],
+    });
+  });
+
   test('of BurstGPT gives sizes', ({ expect }) => {
     const text =
       'Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n5,ChatGPT,472,18,490,Conversation log\n45,GPT-4,2000,500,2500,API log';
