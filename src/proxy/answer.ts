@@ -114,10 +114,11 @@ export class Answer {
       resume();
     };
     const off = this.#outlet.onDrain(drained);
-    this.#patience = () => {
+    const patience = (): void => {
       cancel();
       off();
     };
+    this.#patience = patience;
   }
 
   /** Stops waiting for the client. */
