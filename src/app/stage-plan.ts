@@ -64,12 +64,20 @@ function termsOf(model: ModelId, settings: ModelConfig, { policy }: Config): Mod
   return {
     model,
     engines: replicasOf(model, settings),
+    replicas: settings.replicas,
+    shut: shutTo(settings),
     cost: TRAITS[settings.backend].needsRoom ? CAPACITY : 0,
     targetInflight: settings.target_inflight,
     maxWaiting: policy.max_waiting,
     patienceMs: ms(policy.request_timeout_secs),
     sleepLevel: settings.sleep_level,
   };
+}
+
+/** What requests are answered that would have to load it, where only operators do. */
+function shutTo({ activation, enabled }: ModelConfig): ModelTerms['shut'] {
+  if (activation === 'explicit') return 'model_not_loaded';
+  return enabled ? undefined : 'model_disabled';
 }
 
 function replicasOf(model: ModelId, { replicas }: ModelConfig): readonly EngineId[] {

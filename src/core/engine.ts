@@ -35,7 +35,8 @@ export type EngineCommand =
   | { readonly kind: 'stop' };
 
 export type EngineEvent =
-  | { readonly kind: 'goal-set'; readonly goal: EngineGoal }
+  /** `atOnce`: one that failed is tried again now and not after its pause. */
+  | { readonly kind: 'goal-set'; readonly goal: EngineGoal; readonly atOnce: boolean }
   | { readonly kind: 'command-done'; readonly epoch: number }
   | ({ readonly kind: 'command-failed'; readonly epoch: number } & Why)
   /** `born` is the epoch of the start that made the process, so that the exit of an earlier one is not taken for this one's. */
@@ -115,7 +116,7 @@ export function engineDueAt({ phase, goal }: Engine): Millis | undefined {
 export function stepEngine(engine: Engine, event: EngineEvent, now: Millis, rules: EngineRules): EngineStep {
   switch (event.kind) {
     case 'goal-set':
-      return converge({ ...engine, goal: event.goal }, now, rules);
+      return setGoal({ ...engine, goal: event.goal }, event.atOnce, now, rules);
     case 'command-done':
       return event.epoch === engine.epoch ? finished(engine, now, rules) : still(engine);
     case 'command-failed':
@@ -131,6 +132,11 @@ export function stepEngine(engine: Engine, event: EngineEvent, now: Millis, rule
     default:
       return unreachable(event);
   }
+}
+
+function setGoal(engine: Engine, atOnce: boolean, now: Millis, rules: EngineRules): EngineStep {
+  const starts = atOnce && engine.phase.kind === 'failed' && engine.goal.kind === 'awake';
+  return starts ? start(engine, now, rules) : converge(engine, now, rules);
 }
 
 /** The command in flight has done its work. */

@@ -139,14 +139,36 @@ export const ERRORS = {
     type: 'invalid_request_error',
     fault: 'load',
     retry: false,
-    meaning: 'The path, the key or the header `x-catnap-swap: never` wakes no model, and this one is not awake.',
+    meaning:
+      'The model is not loaded and this request does not load it: the path, the key or the header `x-catnap-swap: never` wakes no model, or the model is `explicit` or held. Nothing was woken.',
+  },
+  model_loading: {
+    status: 503,
+    type: 'server_error',
+    fault: 'load',
+    retry: true,
+    meaning: 'An operator is loading this model, and requests do not wait for it.',
+  },
+  model_failed: {
+    status: 503,
+    type: 'server_error',
+    fault: 'engine',
+    retry: false,
+    meaning: 'This model has failed, and only an operator loads it again. GET /v1/admin/models says why.',
+  },
+  manual_mode: {
+    status: 503,
+    type: 'server_error',
+    fault: 'operator',
+    retry: false,
+    meaning: 'Swaps are in manual mode, and this model is neither awake nor pinned. An operator decides who is awake.',
   },
   model_disabled: {
     status: 403,
     type: 'invalid_request_error',
     fault: 'operator',
     retry: false,
-    meaning: 'The model is configured with `enabled: false`, so requests do not load it.',
+    meaning: 'The model is configured with `enabled: false`: requests are served once an operator has loaded it.',
   },
   lane_full: {
     status: 429,
@@ -238,10 +260,13 @@ export type RefusalCode = Extract<
   | 'lane_full'
   | 'wait_timeout'
   | 'engine_failed'
-  | 'model_unloading'
   | 'model_not_loaded'
-  | 'shutting_down'
+  | 'model_loading'
+  | 'model_unloading'
+  | 'model_failed'
   | 'model_disabled'
+  | 'manual_mode'
+  | 'shutting_down'
 >;
 /** Why a lease may be ended from our side. */
 export type CutCode = Extract<ErrorCode, 'engine_died' | 'drained' | 'shutting_down'>;

@@ -42,6 +42,11 @@ export class Lane {
     return this.#waiting.length >= this.#limit;
   }
 
+  /** Whether an operator's wish is among those who wait. */
+  get hasLoad(): boolean {
+    return this.#waiting.some(({ kind }) => kind === 'load');
+  }
+
   get first(): Waiting | undefined {
     return this.#waiting[0];
   }

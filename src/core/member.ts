@@ -19,8 +19,10 @@ import type { Swap, Took } from './swap.ts';
 /** What the stage is told about a model when it is made. */
 export type ModelTerms = {
   readonly model: ModelId;
-  /** Its engines: more than one when it has replicas. They come and go together. */
+  /** All engines it may have: more than one when it may have replicas. */
   readonly engines: readonly EngineId[];
+  /** How many of them come and go together when nobody asks for another number. */
+  readonly replicas: number;
   /** How much of the stage's budget it takes while it is awake, all engines together. */
   readonly cost: number;
   /** How many requests one engine is given at a time. */
@@ -33,6 +35,8 @@ export type ModelTerms = {
   readonly sleepLevel: SleepLevel;
   /** What is known of what its swaps cost, from earlier days. */
   readonly costs?: SavedCosts;
+  /** What a request is answered that would have to bring it in; undefined when requests do bring it in. */
+  readonly shut?: 'model_not_loaded' | 'model_disabled' | undefined;
 };
 
 /** A model's part on the stage: see `PartKind`. Each variant carries only what is true in it. */
@@ -86,12 +90,18 @@ export class Member {
   /** Operators who wait for it to be gone; while there are any, nobody new is let in line. */
   unloads: TicketId[] = [];
   sleepLevel: SleepLevel;
+  /** An operator has put it away for good: until one loads it again no request does. */
+  held = false;
+  /** How many engines it comes with. */
+  replicas: number;
 
   constructor(terms: ModelTerms) {
-    invariant(terms.engines.length > 0, `${terms.model} has no engine`);
+    const { length } = terms.engines;
+    invariant(terms.replicas >= 1 && terms.replicas <= length, `${terms.model} has ${length} engines`);
     invariant(terms.targetInflight >= 1, `${terms.model} may serve nothing at a time`);
     this.terms = terms;
     this.sleepLevel = terms.sleepLevel;
+    this.replicas = terms.replicas;
     this.lane = new Lane(terms.maxWaiting);
     this.costs = new Costs(terms.costs);
     this.phases = new Map(terms.engines.map((engine) => [engine, { kind: 'off' }]));
@@ -100,6 +110,16 @@ export class Member {
 
   get model(): ModelId {
     return this.terms.model;
+  }
+
+  /** Those of its engines that come with it. */
+  get engines(): readonly EngineId[] {
+    return this.terms.engines.slice(0, this.replicas);
+  }
+
+  /** Undefined: the one of the config. */
+  setLevel(level: SleepLevel | undefined): void {
+    this.sleepLevel = level ?? this.terms.sleepLevel;
   }
 
   /** Whether anything is going on: somebody waits, or it has a part, or an engine of it is not at rest. */
@@ -122,7 +142,7 @@ export class Member {
   }
 
   get awake(): boolean {
-    return this.#every((phase) => phase.kind === 'awake');
+    return this.engines.every((engine) => this.phases.get(engine)?.kind === 'awake');
   }
 
   /** How deep it is away: from where it would have to come back. */

@@ -6,6 +6,7 @@ import type { ModelTerms } from './member.ts';
 import type { Priority } from './place.ts';
 import type { Policy } from './policy/policy.ts';
 import type { Failure } from './restart.ts';
+import type { Mode } from './steering.ts';
 import type { Took } from './swap.ts';
 
 /** What a request asks for beside its model. */
@@ -34,10 +35,28 @@ export type StageEvent =
       readonly phase: EnginePhase;
       readonly took: Took | undefined;
     }
-  | { readonly kind: 'load-asked'; readonly order: TicketId; readonly model: ModelId }
-  | { readonly kind: 'unload-asked'; readonly order: TicketId; readonly model: ModelId; readonly level: SleepLevel }
+  | ({ readonly kind: 'load-asked'; readonly order: TicketId; readonly model: ModelId } & LoadTerms)
+  | ({ readonly kind: 'unload-asked'; readonly order: TicketId; readonly model: ModelId } & UnloadTerms)
+  /** Without a level: the one of the config again. */
+  | { readonly kind: 'level-set'; readonly model: ModelId; readonly level: SleepLevel | undefined }
+  | { readonly kind: 'mode-set'; readonly mode: Mode['kind'] }
   | { readonly kind: 'shutdown-asked'; readonly withinMs: number }
   | { readonly kind: 'time-passed' };
+
+export type LoadTerms = {
+  /** `switch` pins the model when swaps are in manual mode, `pin` puts them into it; either is taken back when the load fails. */
+  readonly as: 'load' | 'switch' | 'pin';
+  /** It must not come from its sleep: it is to start with other arguments. */
+  readonly fresh: boolean;
+  /** How many engines it is to come with from now on; undefined: as many as before. */
+  readonly replicas: number | undefined;
+};
+
+export type UnloadTerms = {
+  readonly level: SleepLevel;
+  /** Whether no request may bring it back. */
+  readonly hold: boolean;
+};
 
 /** What the stage wants done. Data only: the actor around it does the doing. */
 export type StageEffect =
@@ -71,7 +90,8 @@ export type StageEffect =
       readonly code: CutCode;
       readonly reason: string;
     }
-  | { readonly kind: 'set-goal'; readonly engine: EngineId; readonly goal: EngineGoal }
+  /** `atOnce`: an operator asks, who waits for no pause after a failure. */
+  | { readonly kind: 'set-goal'; readonly engine: EngineId; readonly goal: EngineGoal; readonly atOnce: boolean }
   | { readonly kind: 'tell'; readonly fact: Fact }
   /** Everything is off; nothing more will come. */
   | { readonly kind: 'closed' };

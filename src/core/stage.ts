@@ -1,15 +1,17 @@
 import { Candidates } from './candidates.ts';
 import { uncommitted, type Contention, type StageSight } from './cast.ts';
+import { doorOf, onlyOperatorsBring, type Shut } from './doors.ts';
 import { failureOf, retryAtOf, type EngineGoal, type EnginePhase } from './engine.ts';
 import type { CutCode, RefusalCode } from './errors.ts';
 import { after, invariant, millis, soonest, unreachable, FOREVER } from './kinds.ts';
-import type { EngineId, Millis, ModelId, SleepLevel, TicketId } from './kinds.ts';
+import type { EngineId, Millis, ModelId, TicketId } from './kinds.ts';
 import type { Waiting } from './lane.ts';
 import { goalForLevel, Member, type Part } from './member.ts';
 import { Batch, rankOf } from './place.ts';
 import { stay, type Decision } from './policy/policy.ts';
-import type { StageEffect, StageEvent, StageOptions, TicketTerms } from './stage-events.ts';
 import type { Failure } from './restart.ts';
+import type { LoadTerms, StageEffect, StageEvent, StageOptions, TicketTerms, UnloadTerms } from './stage-events.ts';
+import { Steering } from './steering.ts';
 import { Swap, type SwapResult, type Took } from './swap.ts';
 
 type Draining = Extract<Part, { readonly kind: 'draining' }>;
@@ -31,6 +33,7 @@ export class Stage {
   #seq = 0;
   #swaps = 0;
   #lookAgainAt: Millis | undefined;
+  readonly #steering = new Steering();
   /** Set once a shutdown was asked for. `left` are those whose engines have not been told to go yet. */
   #closing: { deadline: Millis; cut: boolean; done: boolean; readonly left: Set<Member> } | undefined;
 
@@ -42,6 +45,16 @@ export class Stage {
 
   get members(): ReadonlyMap<ModelId, Member> {
     return this.#members;
+  }
+
+  get mode(): Steering['mode'] {
+    return this.#steering.mode;
+  }
+
+  /** Why a request for the model would not be let in line now; undefined where it is up to nobody but the queue. */
+  barred(model: ModelId): Shut | undefined {
+    const member = this.#members.get(model);
+    return member === undefined ? undefined : doorOf(member, this.mode);
   }
 
   get accepting(): boolean {
@@ -66,7 +79,7 @@ export class Stage {
         this.#arrive(event.ticket, 'request', this.#member(event.model), event.terms ?? {}, now);
         break;
       case 'load-asked':
-        this.#arrive(event.order, 'load', this.#member(event.model), { withinMs: FOREVER }, now);
+        this.#load(this.#member(event.model), event.order, event, now);
         break;
       case 'ticket-abandoned':
         this.#member(event.model).lane.remove(event.ticket);
@@ -78,7 +91,14 @@ export class Stage {
         this.#engineMoved(this.#member(event.model), event.engine, event.phase, event.took, now);
         break;
       case 'unload-asked':
-        this.#unload(this.#member(event.model), event.order, event.level, now);
+        this.#unload(this.#member(event.model), event.order, event, now);
+        break;
+      case 'level-set':
+        this.#member(event.model).setLevel(event.level);
+        break;
+      case 'mode-set':
+        this.#steering.set(event.mode);
+        this.#lookAtAll();
         break;
       case 'shutdown-asked':
         this.#shutDown(after(now, event.withinMs));
@@ -105,8 +125,10 @@ export class Stage {
     const { lane, model, terms, part } = member;
     const { priority = 'normal', bound = false, withinMs = terms.patienceMs } = asked;
     const isThere = part.kind === 'on' || part.kind === 'entering' || terms.cost === 0;
+    const door = kind === 'request' ? doorOf(member, this.mode) : undefined;
     if (this.#closing !== undefined) this.#reject(ticket, model, 'shutting_down', 'catnap is shutting down');
     else if (member.unloads.length > 0) this.#reject(ticket, model, 'model_unloading', `${model} is being unloaded`);
+    else if (door !== undefined) this.#reject(ticket, model, door.code, door.reason);
     else if (lane.full) this.#reject(ticket, model, 'lane_full', `${lane.length} requests already wait for ${model}`);
     else if (bound && !isThere) this.#refuseBound(ticket, model);
     else {
@@ -140,7 +162,7 @@ export class Stage {
       this.#giveUp(member, failure, retryAtOf(phase), now);
     else if (kind === 'on' && !member.anyAwake) {
       // It died in the middle of its turn. Those who wait for it keep their turn; if nobody does, it is not brought back.
-      if (member.lane.length > 0) this.#enter(member, now);
+      if (member.lane.length > 0 && !onlyOperatorsBring(member)) this.#enter(member, now);
       else this.#sendOff(member, { kind: 'off' }, now);
     }
   }
@@ -152,9 +174,31 @@ export class Stage {
     this.#sendOff(member, { kind: 'off' }, now);
   }
 
-  #unload(member: Member, order: TicketId, level: SleepLevel, now: Millis): void {
+  /** An operator's wish waits its turn as a request does. Whoever else waits for a model that he brings in comes along. */
+  #load(member: Member, order: TicketId, { as, fresh, replicas }: LoadTerms, now: Millis): void {
+    const { part, lane } = member;
+    const before = lane.length;
+    this.#arrive(order, 'load', member, { withinMs: FOREVER }, now);
+    if (lane.length === before) return;
+    member.held = false;
+    if (as === 'pin' || (as === 'switch' && this.mode.kind === 'manual')) {
+      this.#steering.pin(order, member.model);
+      this.#lookAtAll();
+    }
+    if (part.kind !== 'out' && part.kind !== 'leaving') return;
+    member.replicas = replicas ?? member.replicas;
+    if (fresh && !member.gone) this.#sendOff(member, { kind: 'off' }, now);
+  }
+
+  /** Who waits may have to be told of another mode. */
+  #lookAtAll(): void {
+    for (const member of this.#candidates) this.#stirring.add(member);
+  }
+
+  #unload(member: Member, order: TicketId, { level, hold }: UnloadTerms, now: Millis): void {
     const goal = goalForLevel(level);
     member.unloads.push(order);
+    member.held ||= hold;
     this.#rejectAll(member, 'model_unloading', `${member.model} is being unloaded`);
     const { part } = member;
     switch (part.kind) {
@@ -240,13 +284,22 @@ export class Stage {
     if (member.part.kind === 'draining') this.#drainOn(member, member.part, now);
     const { part } = member;
     if (part.kind === 'leaving' && member.isAway(part.goal) && member.leases.size === 0) member.part = { kind: 'out' };
+    this.#shutDoor(member);
     if (member.part.kind !== 'out') return;
     // In the pause after a failure whoever waits is told at once; whoever comes after it tries again.
-    const failed = member.lane.length > 0 ? member.retryAt(now) : undefined;
+    const failed = member.lane.length > 0 && !member.lane.hasLoad ? member.retryAt(now) : undefined;
     if (failed !== undefined)
       this.#rejectAll(member, 'engine_failed', failed.failure.reason, { retryAt: failed.at, failure: failed.failure });
-    for (const order of member.unloads.splice(0))
-      this.#effects.push({ kind: 'order-done', order, model: member.model });
+    if (member.unloads.length > 0 && member.gone) member.replicas = member.terms.replicas;
+    for (const order of member.unloads.splice(0)) this.#done(order, member);
+  }
+
+  /** Nobody waits for a model that only an operator would bring back. */
+  #shutDoor(member: Member): void {
+    const { part, lane } = member;
+    if ((part.kind !== 'out' && part.kind !== 'leaving') || lane.length === 0 || lane.hasLoad) return;
+    const door = doorOf(member, this.mode);
+    if (door !== undefined) this.#rejectAll(member, door.code, door.reason);
   }
 
   /** Serves the rest of its batch. It goes once its last lease is settled, or when it has nothing left to serve with. */
@@ -303,7 +356,7 @@ export class Stage {
       const next = lane.take(batch, now);
       if (next === undefined) return;
       if (next.kind === 'load' || engine === undefined) {
-        this.#effects.push({ kind: 'order-done', order: next.ticket, model });
+        this.#done(next.ticket, member);
         continue;
       }
       member.lend(next.ticket, engine, now);
@@ -385,10 +438,11 @@ export class Stage {
 
   #enter(member: Member, now: Millis): void {
     const level = member.depth;
+    const atOnce = member.lane.hasLoad && member.retryAt(now) !== undefined;
     member.part = { kind: 'entering' };
     member.lane.pause(now);
-    for (const engine of member.phases.keys()) {
-      this.#effects.push({ kind: 'set-goal', engine, goal: { kind: 'awake' } });
+    for (const engine of member.engines) {
+      this.#effects.push({ kind: 'set-goal', engine, goal: { kind: 'awake' }, atOnce });
     }
     member.swap?.entering(level, now);
   }
@@ -421,7 +475,7 @@ export class Stage {
     for (const { ticket } of member.lane.takeBound()) this.#refuseBound(ticket, member.model);
     member.lane.resume(now);
     member.part = { kind: 'leaving', for: swap, goal };
-    for (const engine of member.phases.keys()) this.#effects.push({ kind: 'set-goal', engine, goal });
+    for (const engine of member.phases.keys()) this.#effects.push({ kind: 'set-goal', engine, goal, atOnce: false });
   }
 
   /** It is no longer wanted and has not begun to come. */
@@ -442,6 +496,12 @@ export class Stage {
 
   #reject(ticket: TicketId, model: ModelId, code: RefusalCode, reason: string, more?: Hope): void {
     this.#effects.push({ kind: 'reject', ticket, model, code, reason, ...more });
+    this.#steering.failed(ticket);
+  }
+
+  #done(order: TicketId, { model }: Member): void {
+    this.#steering.done(order);
+    this.#effects.push({ kind: 'order-done', order, model });
   }
 
   #refuseBound(ticket: TicketId, model: ModelId): void {

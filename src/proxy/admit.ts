@@ -79,7 +79,7 @@ function tooLong(gate: Gate, model: ModelId): Refusal {
   return { code: 'wait_timeout', message, retryAfterMs: gate.retryAfterMs(model) };
 }
 
-function refusalOf({ code, message, retryAfterMs, lasting }: Refused): Refusal {
+export function refusalOf({ code, message, retryAfterMs, lasting }: Refused): Refusal {
   if (lasting) return { code, message: `${message}. ${HOPELESS}`, lasting };
   const advice = retryAfterMs === undefined ? '' : ` Try again in ${wholeSeconds(retryAfterMs)} s.`;
   return { code, message: `${message}.${advice}`, retryAfterMs };
@@ -95,7 +95,11 @@ function outcomeOf({ code }: Refused): Outcome {
     case 'model_unloading':
     case 'model_not_loaded':
     case 'shutting_down':
+    case 'model_not_loaded':
+    case 'model_loading':
+    case 'model_failed':
     case 'model_disabled':
+    case 'manual_mode':
       return 'rejected';
   }
 }

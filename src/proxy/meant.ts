@@ -1,5 +1,6 @@
 import type { MayUse } from '../access/key.ts';
 import { unknownModel } from '../core/unknown-model.ts';
+import { refusalOf } from './admit.ts';
 import type { Refusal } from './envelope.ts';
 import type { Gate, Target } from './gate.ts';
 
@@ -23,21 +24,22 @@ export function lookUp(gate: Gate, name: string, mayUse: MayUse | undefined): Ta
   if (target === undefined) {
     return { code: 'model_not_found', message: unknownModel(name), param: 'model' };
   }
-  return usable(target);
+  return servable(gate, target);
+}
+
+/** Whoever would be refused for who brings the model in is told before his body has come. */
+function servable(gate: Gate, target: Target): Target | Refusal {
+  const barred = gate.admission.barred(target.model);
+  return barred === undefined ? target : { ...refusalOf(barred), param: 'model' };
 }
 
 /** The model for a request that names none. */
 function standIn(gate: Gate, mayUse: MayUse | undefined): Target | Refusal {
   const target = gate.unnamed(mayUse);
-  if (typeof target !== 'string') return usable(target);
+  if (typeof target !== 'string') return servable(gate, target);
   const why = target === 'nobody' ? '' : ', and none is awake';
   const message =
     `The request names no model${why}. Put \`model\` in its JSON body, its form or its query. ` +
     'GET /v1/models lists the models.';
   return { code: 'model_missing', message, param: 'model' };
-}
-
-function usable(target: Target): Target | Refusal {
-  if (target.enabled) return target;
-  return { code: 'model_disabled', message: `${target.model} is disabled in the config.`, param: 'model' };
 }

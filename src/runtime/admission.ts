@@ -12,6 +12,8 @@ import type { Backend } from '../engines/driver.ts';
 export interface Admission {
   /** Rejects with `Refused`, or with the signal's reason when the client left first (the ticket is then withdrawn). */
   acquire(model: ModelId, asked: Acquire): Promise<Lease>;
+  /** Whether a request for the model would be refused now for who brings it in, so that nobody sends a body in vain. */
+  barred(model: ModelId): Refused | undefined;
   /** A look at a model that is awake now. It waits for nothing, holds nobody up and is not counted. Undefined: it is not awake. */
   glance(model: ModelId): Lease | undefined;
 }

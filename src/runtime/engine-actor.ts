@@ -57,8 +57,8 @@ export class EngineActor {
     return this.#engine;
   }
 
-  setGoal(goal: EngineGoal): void {
-    this.#mailbox.post({ event: { kind: 'goal-set', goal } });
+  setGoal(goal: EngineGoal, atOnce: boolean): void {
+    this.#mailbox.post({ event: { kind: 'goal-set', goal, atOnce } });
   }
 
   /** The watchdog's verdict; it counts only for the process it was found on. */

@@ -10,7 +10,8 @@ import {
   type TicketId,
 } from '../core/kinds.ts';
 import { Stage } from '../core/stage.ts';
-import type { StageEffect, StageEvent, StageOptions } from '../core/stage-events.ts';
+import type { LoadTerms, StageEffect, StageEvent, StageOptions, UnloadTerms } from '../core/stage-events.ts';
+import type { Mode } from '../core/steering.ts';
 import type { Took } from '../core/swap.ts';
 import { isLasting, wordForClients } from '../core/trouble.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -105,6 +106,11 @@ export class StageActor implements Admission {
     return promise;
   }
 
+  barred(model: ModelId): Refused | undefined {
+    const shut = this.#stage.barred(model);
+    return shut && this.#refusalOf({ kind: 'reject', ticket: ticketId(0), model, ...shut });
+  }
+
   glance(model: ModelId): Lease | undefined {
     for (const [engine, phase] of this.#stage.members.get(model)?.phases ?? []) {
       const backend = phase.kind === 'awake' ? this.#engines.get(engine)?.driver.backend : undefined;
@@ -116,13 +122,21 @@ export class StageActor implements Admission {
   }
 
   /** Resolves when the model is awake; rejects with `Refused` as a request would be. The caller's leaving does not take the order back. */
-  load(model: ModelId): Promise<void> {
-    return this.#order((order) => ({ kind: 'load-asked', order, model }));
+  load(model: ModelId, terms: LoadTerms): Promise<void> {
+    return this.#order((order) => ({ kind: 'load-asked', order, model, ...terms }));
   }
 
   /** Resolves when the model is put away. */
-  unload(model: ModelId, level: SleepLevel): Promise<void> {
-    return this.#order((order) => ({ kind: 'unload-asked', order, model, level }));
+  unload(model: ModelId, terms: UnloadTerms): Promise<void> {
+    return this.#order((order) => ({ kind: 'unload-asked', order, model, ...terms }));
+  }
+
+  setLevel(model: ModelId, level: SleepLevel | undefined): void {
+    this.#mailbox.post({ kind: 'level-set', model, level });
+  }
+
+  setMode(mode: Mode['kind']): void {
+    this.#mailbox.post({ kind: 'mode-set', mode });
   }
 
   /** Lets who is here finish within the time given, then puts every engine off. Asked again, it can only become more urgent. */
@@ -153,7 +167,7 @@ export class StageActor implements Admission {
   #carryOut(effect: StageEffect): void {
     switch (effect.kind) {
       case 'set-goal':
-        this.#engines.get(effect.engine)?.setGoal(effect.goal);
+        this.#engines.get(effect.engine)?.setGoal(effect.goal, effect.atOnce);
         return;
       case 'grant':
         this.#grant(effect);

@@ -1,14 +1,16 @@
 import type { EngineRules } from '../core/engine.ts';
 import type { EngineId, ModelId, SleepLevel } from '../core/kinds.ts';
 import type { Member } from '../core/member.ts';
-import type { StageOptions } from '../core/stage-events.ts';
+import type { LoadTerms, StageOptions, UnloadTerms } from '../core/stage-events.ts';
+import type { Mode } from '../core/steering.ts';
 import type { Driver, DriverEvents } from '../engines/driver.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Reporter } from '../ports/reporter.ts';
-import type { Acquire, Admission, Lease } from './admission.ts';
+import { Refused, type Acquire, type Admission, type Lease } from './admission.ts';
 import type { CostsByModel } from '../ports/cost-file.ts';
 import { startMs } from './forecast.ts';
 import { EngineActor } from './engine-actor.ts';
+import type { Operator, OrderEnd } from './operator.ts';
 import { StageActor } from './stage-actor.ts';
 import type { EngineView, ModelView, StageReader, StageView } from './view.ts';
 import { Watchdog, type Watched } from './watchdog.ts';
@@ -31,7 +33,7 @@ export type SupervisorOptions = {
 };
 
 /** Makes the actors of one stage and its engines, ties them together, and closes them. */
-export class Supervisor implements Admission, StageReader {
+export class Supervisor implements Admission, Operator, StageReader {
   readonly #clock: Clock;
   readonly #stage: StageActor;
   readonly #watchdog: Watchdog;
@@ -56,16 +58,28 @@ export class Supervisor implements Admission, StageReader {
     return lease;
   }
 
+  barred(model: ModelId): Refused | undefined {
+    return this.#stage.barred(model);
+  }
+
   glance(model: ModelId): Lease | undefined {
     return this.#stage.glance(model);
   }
 
-  load(model: ModelId): Promise<void> {
-    return this.#stage.load(model);
+  load(model: ModelId, terms: LoadTerms): Promise<OrderEnd> {
+    return endOf(this.#stage.load(model, terms));
   }
 
-  unload(model: ModelId, level: SleepLevel): Promise<void> {
-    return this.#stage.unload(model, level);
+  unload(model: ModelId, terms: UnloadTerms): Promise<OrderEnd> {
+    return endOf(this.#stage.unload(model, terms));
+  }
+
+  setLevel(model: ModelId, level: SleepLevel | undefined): void {
+    this.#stage.setLevel(model, level);
+  }
+
+  setMode(mode: Mode['kind']): void {
+    this.#stage.setMode(mode);
   }
 
   retryAfterMs(model: ModelId): number {
@@ -91,17 +105,21 @@ export class Supervisor implements Admission, StageReader {
     return {
       now,
       accepting: stage.accepting,
+      mode: stage.mode,
       models,
       swap: swap && { id: swap.id, to: swap.to, from: swap.from, sinceMs: now - swap.startedAt },
     };
   }
 
   #viewOf(member: Member): ModelView {
-    const { model, part, lane, leases, sleepLevel, phases } = member;
+    const { model, part, lane, leases, sleepLevel, phases, held, replicas } = member;
     return {
       model,
       part: part.kind,
       waiting: lane.length,
+      loadWaits: lane.hasLoad,
+      held,
+      replicas,
       oldestWaitMs: lane.first && this.#clock.now() - lane.first.since,
       inFlight: leases.size,
       sleepLevel,
@@ -115,5 +133,17 @@ export class Supervisor implements Admission, StageReader {
     if (actor === undefined) return undefined;
     const { engine, driver } = actor;
     return { engine: id, phase: engine.phase, goal: engine.goal, pid: driver.running?.pid, port: driver.running?.port };
+  }
+}
+
+/** A refusal is an answer; anything else is a bug of ours. */
+async function endOf(order: Promise<void>): Promise<OrderEnd> {
+  try {
+    await order;
+    return { kind: 'done' };
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    const { code, message, retryAfterMs } = error;
+    return { kind: 'refused', code, message, retryAfterMs };
   }
 }

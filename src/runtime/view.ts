@@ -1,10 +1,12 @@
 import type { EngineGoal, EnginePhase } from '../core/engine.ts';
 import type { EngineId, Millis, ModelId, SleepLevel } from '../core/kinds.ts';
+import type { Mode } from '../core/steering.ts';
 
 /** What every face shows: one reading of the whole state, taken between two events. Nobody decides by it. */
 export type StageView = {
   readonly now: Millis;
   readonly accepting: boolean;
+  readonly mode: Mode;
   readonly models: readonly ModelView[];
   readonly swap:
     | { readonly id: number; readonly to: ModelId; readonly from: readonly ModelId[]; readonly sinceMs: number }
@@ -16,6 +18,12 @@ export type ModelView = {
   /** Its part on the stage: out, summoned, entering, on, draining, leaving. */
   readonly part: string;
   readonly waiting: number;
+  /** Whether an operator waits for it to be loaded. */
+  readonly loadWaits: boolean;
+  /** Whether an operator has put it away for good. */
+  readonly held: boolean;
+  /** How many of its engines come with it. */
+  readonly replicas: number;
   readonly oldestWaitMs: number | undefined;
   readonly inFlight: number;
   readonly sleepLevel: SleepLevel;

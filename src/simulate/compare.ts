@@ -34,9 +34,13 @@ export function compare(comparison: Comparison): ReadonlyMap<string, Outcome> {
 }
 
 function termsOf(name: string, { model }: Comparison): ModelTerms {
-  const { replicas, ...terms } = model(name);
+  const terms = model(name);
   const id = modelId(name);
-  return { ...terms, model: id, engines: Array.from({ length: replicas }, (_, replica) => engineId(id, replica)) };
+  return {
+    ...terms,
+    model: id,
+    engines: Array.from({ length: terms.replicas }, (_, replica) => engineId(id, replica)),
+  };
 }
 
 function policyOf(name: string, terms: PolicyTerms): Policy {

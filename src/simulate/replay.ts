@@ -148,7 +148,7 @@ class Replay {
         return;
       }
       case 'set-goal':
-        this.#step(effect.engine, { kind: 'goal-set', goal: effect.goal });
+        this.#step(effect.engine, { kind: 'goal-set', goal: effect.goal, atOnce: effect.atOnce });
         return;
       case 'tell':
         this.#tally.told(effect.fact, this.#now);

@@ -67,7 +67,7 @@ type Answering =
   | 'hold'
   | { readonly refuse: RefusalCode; readonly retryAfterMs?: number; readonly lasting?: boolean };
 
-/** A stage of which the test decides. Keeps the hand-over contract: a client that leaves while it waits gets its own reason back. */
+/** A stage of which the test decides, but for `off`, which is barred. Keeps the hand-over contract: a client that leaves while it waits gets its own reason back. */
 export class ScriptedAdmission implements Admission {
   answering: Answering = 'grant';
   backend: Backend;
@@ -100,6 +100,10 @@ export class ScriptedAdmission implements Admission {
       reject(signal.reason);
     });
     return promise;
+  }
+
+  barred(model: ModelId): Refused | undefined {
+    return model === 'off' ? new Refused('model_disabled', 'off is disabled in the config', undefined) : undefined;
   }
 
   /** Not one of the leases: nobody counts it. */

@@ -48,13 +48,27 @@ export class Play implements Hooks {
       case 'arrive':
         return this.#arrive(line);
       case 'load':
-        return this.#post({ kind: 'load-asked', order: ticketId(line.number(0)), model: modelId(line.word(1)) });
+      case 'switch':
+      case 'pin':
+        return this.#post({
+          kind: 'load-asked',
+          order: ticketId(line.number(0)),
+          model: modelId(line.word(1)),
+          as: line.verb,
+          fresh: line.flag('fresh', false),
+          replicas: line.option('replicas', 0) || undefined,
+        });
+      case 'mode':
+        return this.#post({ kind: 'mode-set', mode: line.word(0) === 'manual' ? 'manual' : 'auto' });
+      case 'level':
+        return this.#post({ kind: 'level-set', model: modelId(line.word(0)), level: line.level('level') });
       case 'unload':
         return this.#post({
           kind: 'unload-asked',
           order: ticketId(line.number(0)),
           model: modelId(line.word(1)),
           level: line.level('level'),
+          hold: line.flag('hold', false),
         });
       case 'leave':
         return this.#post({ kind: 'ticket-abandoned', ...this.#ticket(line) });
@@ -231,9 +245,16 @@ export class Play implements Hooks {
 
 function termsOf(line: Line): ModelTerms {
   const model = modelId(line.word(0));
+  const most = line.option('replica_max', line.option('replicas', 1));
   return {
     model,
-    engines: Array.from({ length: line.option('replicas', 1) }, (_, replica) => engineId(model, replica)),
+    engines: Array.from({ length: most }, (_, replica) => engineId(model, replica)),
+    replicas: line.option('replicas', 1),
+    shut: line.flag('explicit', false)
+      ? 'model_not_loaded'
+      : line.flag('disabled', false)
+        ? 'model_disabled'
+        : undefined,
     cost: line.option('cost', 1),
     targetInflight: line.option('target', 32),
     maxWaiting: line.option('max_waiting', 1_000),

@@ -60,6 +60,8 @@ export type WorldPlan = {
   readonly crashes: number;
   readonly verdicts: number;
   readonly orders: number;
+  /** Whether operators do more than load and unload: pin, switch, hold, set levels; and keep some models to themselves. */
+  readonly steered: boolean;
   readonly jumps: number;
   /** When it is asked to shut down in the middle, and how long it may take; asked again for less in some worlds. */
   readonly shutdowns: readonly { readonly atMs: number; readonly withinMs: number }[];
@@ -74,13 +76,15 @@ const SECOND = 1_000;
  */
 export function drawPlan(seed: number, policy: PolicyName = 'fifo', urgency = false): WorldPlan {
   const random = new Random(seed);
+  const steering = new Random(seed ^ 0x2545f491);
   const healthy = random.chance(0.2);
   const some = (most: number): number => (healthy || random.chance(0.5) ? 0 : random.int(1, most));
   const spanMs = random.pick([20, 60, 200]) * SECOND;
   const capacity = random.pick([1, 1, 1, 2, 2, 3, 4]);
   const heaviest = random.chance(0.5) ? capacity : 1;
   const others = Array.from({ length: random.int(0, 4) }, (_, n) => drawModel(random, n + 1, heaviest));
-  return {
+  const steered = !healthy && steering.chance(0.5);
+  const plan: WorldPlan = {
     tick: random.pick([0, 0, 1, 250, 1_000]),
     lateTimersMs: random.pick([0, 0, 0, 40]),
     shuffledTies: random.chance(0.5),
@@ -92,6 +96,7 @@ export function drawPlan(seed: number, policy: PolicyName = 'fifo', urgency = fa
     terms: drawTerms(new Random(seed ^ 0x2545f491)),
     priorityStepMs: urgency ? 15 * SECOND : 0,
     models: [drawModel(random, 0, heaviest), ...others],
+    steered,
     faults: drawFaults(random, healthy),
     spanMs,
     requests: random.int(5, 80),
@@ -104,6 +109,17 @@ export function drawPlan(seed: number, policy: PolicyName = 'fifo', urgency = fa
     jumps: random.chance(0.15) && !healthy ? random.int(1, 2) : 0,
     shutdowns: healthy || random.chance(0.8) ? [] : drawShutdowns(random, spanMs),
   };
+  return steered ? { ...plan, models: keptToOperators(plan.models, steering) } : plan;
+}
+
+/** Some models are brought in by operators alone, some come with fewer engines than they could. */
+function keptToOperators(models: WorldPlan['models'], random: Random): WorldPlan['models'] {
+  const changed = ({ terms, ...rest }: ModelPlan): ModelPlan => {
+    const shut = random.chance(0.35) ? random.pick(['model_not_loaded', 'model_disabled'] as const) : undefined;
+    return { ...rest, terms: { ...terms, shut, replicas: random.int(1, terms.engines.length) } };
+  };
+  const [first, ...others] = models;
+  return [changed(first), ...others.map(changed)];
 }
 
 function drawTerms(random: Random): PolicyTerms {
@@ -139,6 +155,8 @@ function drawModel(random: Random, n: number, heaviest: number): ModelPlan {
       maxWaiting: random.pick([1, 3, 20, 1_000]),
       patienceMs: random.pick([1, 5, 20, 60, 3_600]) * SECOND,
       sleepLevel: random.pick(LEVELS),
+      replicas,
+      shut: undefined,
     },
     rules: {
       limits: { start: limit(12, 60), sleep: limit(2, 10), wake: limit(5, 30), stop: limit(2, 10) },

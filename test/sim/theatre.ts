@@ -83,7 +83,8 @@ export class Theatre {
     this.#hooks.handled(event, effects);
     for (const effect of effects) {
       this.#hooks.effect(effect);
-      if (effect.kind === 'set-goal') this.step(effect.engine, { kind: 'goal-set', goal: effect.goal });
+      if (effect.kind === 'set-goal')
+        this.step(effect.engine, { kind: 'goal-set', goal: effect.goal, atOnce: effect.atOnce });
     }
   }
 

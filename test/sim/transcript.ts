@@ -15,9 +15,13 @@ export function sayEvent(event: StageEvent): string {
     case 'engine-moved':
       return `moved ${event.engine} ${event.phase.kind}`;
     case 'load-asked':
-      return `load ${event.order} ${event.model}`;
+      return `${event.as} ${event.order} ${event.model}${event.fresh ? ' afresh' : ''}${replicas(event.replicas)}`;
     case 'unload-asked':
-      return `unload ${event.order} ${event.model} ${event.level}`;
+      return `unload ${event.order} ${event.model} ${event.level}${event.hold ? ' for good' : ''}`;
+    case 'level-set':
+      return `level ${event.model} ${event.level ?? 'as configured'}`;
+    case 'mode-set':
+      return `mode ${event.mode}`;
     case 'shutdown-asked':
       return `shutdown ${event.withinMs / 1_000}s`;
     case 'time-passed':
@@ -39,7 +43,7 @@ export function sayEffect(effect: StageEffect): string | undefined {
     case 'cut':
       return `cut ${effect.tickets.join(' ')} ${effect.code}: ${effect.reason}`;
     case 'set-goal':
-      return `goal ${effect.engine} ${sayGoal(effect.goal)}`;
+      return `goal ${effect.engine} ${sayGoal(effect.goal)}${effect.atOnce ? ' at once' : ''}`;
     case 'tell':
       return sayFact(effect.fact);
     case 'closed':
@@ -48,6 +52,8 @@ export function sayEffect(effect: StageEffect): string | undefined {
       return unreachable(effect);
   }
 }
+
+const replicas = (count: number | undefined): string => (count === undefined ? '' : ` with ${count}`);
 
 const hint = (retryAt: number | undefined): string =>
   retryAt === undefined ? '' : `, again at ${Math.round(retryAt) / 1_000}s`;

@@ -1,7 +1,7 @@
 import type { Engine, EngineEvent } from '../../src/core/engine.ts';
 import { after, soonest, ticketId, unreachable } from '../../src/core/kinds.ts';
 import type { EngineId, Millis, ModelId, SleepLevel, TicketId } from '../../src/core/kinds.ts';
-import type { StageEffect, StageEvent } from '../../src/core/stage-events.ts';
+import type { LoadTerms, StageEffect, StageEvent } from '../../src/core/stage-events.ts';
 import type { Priority } from '../../src/core/place.ts';
 import type { PolicyName } from '../../src/core/policy/index.ts';
 import { Book, type Ticket } from './book.ts';
@@ -49,6 +49,8 @@ class World implements Hooks {
   readonly #say: ((line: string) => void) | undefined;
   readonly #random: Random;
   readonly #urgency: Random;
+  /** What operators do besides loading and unloading is drawn apart, so that worlds without it stay as they are. */
+  readonly #steering: Random;
   readonly #timeline: Timeline;
   readonly #machines = new Map<EngineId, Machine>();
   readonly #checkers: readonly Checker[];
@@ -64,6 +66,7 @@ class World implements Hooks {
     this.plan = plan;
     this.#random = random;
     this.#urgency = new Random(seed ^ 0x1b873593);
+    this.#steering = new Random(seed ^ 0x3c6ef372);
     this.#say = say;
     this.#timeline = new Timeline(plan.shuffledTies ? () => random.next() : undefined);
     const { capacity, drains, drainMs, minActiveMs, priorityStepMs } = plan;
@@ -245,8 +248,33 @@ class World implements Hooks {
     const load = this.#random.chance(0.5);
     const level = this.#random.pick<SleepLevel>([1, 2, 'hybrid', 5, 5]);
     this.book.arrived(order, model, load ? 'load' : 'unload', this.now(), { rank: this.now(), level });
-    this.theatre.post(load ? { kind: 'load-asked', order, model } : { kind: 'unload-asked', order, model, level });
+    if (load) this.theatre.post({ kind: 'load-asked', order, model, ...this.#loadTerms(model) });
+    else this.theatre.post({ kind: 'unload-asked', order, model, level, hold: this.#steers(0.3) });
+    if (this.#steers(0.4)) this.#steer();
     if (this.#random.chance(0.3)) this.#in(this.#random.around(500), () => this.#order());
+  }
+
+  #loadTerms(model: ModelId): LoadTerms {
+    const random = this.#steering;
+    const plain: LoadTerms = { as: 'load', fresh: false, replicas: undefined };
+    if (!this.#steers(0.7)) return plain;
+    const most = this.#modelPlan(model).terms.engines.length;
+    return {
+      as: random.pick(['load', 'switch', 'pin']),
+      fresh: random.chance(0.4),
+      replicas: random.pick([undefined, random.int(1, most)]),
+    };
+  }
+
+  #steer(): void {
+    const random = this.#steering;
+    const { model } = random.pick(this.plan.models).terms;
+    if (random.chance(0.6)) this.theatre.post({ kind: 'mode-set', mode: random.pick(['auto', 'auto', 'manual']) });
+    else this.theatre.post({ kind: 'level-set', model, level: random.pick([undefined, 1, 5]) });
+  }
+
+  #steers(chance: number): boolean {
+    return this.plan.steered && this.#steering.chance(chance);
   }
 
   #shutDown(withinMs: number): void {

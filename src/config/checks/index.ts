@@ -6,7 +6,7 @@ import { allowedImpossible, levelImpossible, levelNotAllowed, levelNotYet, polic
 import { aliasesClash, aliasesLead, defaultModelIsThere, someModel } from './names.ts';
 import { portsClash, replicasNeedPorts } from './ports.ts';
 import { impossibleModelTimes, impossibleTimes } from './times.ts';
-import { allDisabled, explicitNotYet, stallNeverSeen, unusedKeys } from './unused.ts';
+import { allDisabled, stallNeverSeen, unusedKeys } from './unused.ts';
 
 /** What makes a config unusable although every key of it is right. */
 export const CHECKS: readonly Check[] = [
@@ -33,7 +33,6 @@ export const CHECKS: readonly Check[] = [
 export const CAUTIONS: readonly Check[] = [
   levelNotYet,
   policyLevelUnused,
-  explicitNotYet,
   unusedKeys,
   stallNeverSeen,
   allDisabled,

@@ -38,15 +38,3 @@ export const allDisabled: Check = ({ config: { models } }) => {
     ? [{ path: ['models'], message: 'has no model that is enabled: every request is refused' }]
     : [];
 };
-
-/** Models that wait for an operator, in a version that gives operators no way to load them. */
-export const explicitNotYet = eachModel((name, { activation }) =>
-  activation === 'explicit'
-    ? [
-        {
-          path: ['models', name, 'activation'],
-          message: 'is "explicit", which this version does not do: requests wake the model',
-        },
-      ]
-    : [],
-);

@@ -4,7 +4,10 @@ import { params } from '../params-schema.ts';
 
 /** Keys that every model has, whatever serves it. */
 export const everyModel = {
-  enabled: key(z.boolean().default(true), 'Whether requests may use this model. A disabled one is listed and refused.'),
+  enabled: key(
+    z.boolean().default(true),
+    'Whether requests wake this model. A disabled one is listed, and served once an operator has loaded it.',
+  ),
   aliases: key(z.array(aliasName()).max(100).default([]), 'Other names clients may ask for. `*` stands for any text.', {
     examples: [['gpt-4o-mini', 'claude-haiku-*']],
   }),

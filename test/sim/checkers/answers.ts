@@ -1,7 +1,7 @@
-import type { TicketId } from '../../../src/core/kinds.ts';
+import { unreachable, type TicketId } from '../../../src/core/kinds.ts';
 import type { StageEffect } from '../../../src/core/stage-events.ts';
 import { must } from '../violation.ts';
-import { memberOf, type Checker, type Scene } from './checker.ts';
+import { hasFailed, isKept, loadWaits, memberOf, type Checker, type Scene } from './checker.ts';
 
 type Reject = Extract<StageEffect, { readonly kind: 'reject' }>;
 type Cut = Extract<StageEffect, { readonly kind: 'cut' }>;
@@ -83,8 +83,32 @@ export class AnswersChecker implements Checker {
         must(retryAt !== undefined, `${ticket} was told that ${model} failed, and not when to come back`);
         return must(retryAt >= now(), `${ticket} was told to come back at ${retryAt}, and it is ${now()}`);
       }
-      case 'model_unloading':
-        return must(book.unloading(model), `${ticket} was told that ${model} is being unloaded`);
+      case 'model_unloading': {
+        const { part } = memberOf(this.#scene, model);
+        const goes = isKept(this.#scene, model) && part.kind !== 'on' && part.kind !== 'entering';
+        return must(book.unloading(model) || goes, `${ticket} was told that ${model} is being unloaded`);
+      }
+      case 'model_failed': {
+        const failed = terms.engines.some((engine) => hasFailed(theatre.engine(engine).phase));
+        return must(failed && isKept(this.#scene, model), `${ticket} was told that ${model} has failed`);
+      }
+      case 'model_not_loaded':
+      case 'model_disabled':
+        must(
+          !terms.engines.some((engine) => hasFailed(theatre.engine(engine).phase)),
+          `${ticket} was not told that ${model} has failed`,
+        );
+        return must(isKept(this.#scene, model), `${ticket} was told that requests do not load ${model}`);
+      case 'model_loading': {
+        const { part } = memberOf(this.#scene, model);
+        const comes = part.kind === 'summoned' || part.kind === 'entering' || loadWaits(this.#scene, model);
+        return must(comes && isKept(this.#scene, model), `${ticket} was told that ${model} is being loaded`);
+      }
+      case 'manual_mode': {
+        const { mode } = theatre.stage;
+        const manual = mode.kind === 'manual' && mode.pinned !== model && terms.cost > 0;
+        return must(manual, `${ticket} was told that swaps are in manual mode`);
+      }
       case 'shutting_down':
         return must(closingAt !== undefined, `${ticket} was told that catnap shuts down`);
       case 'model_not_loaded':
@@ -93,7 +117,7 @@ export class AnswersChecker implements Checker {
       case 'wait_timeout':
         return undefined;
       default:
-        return must(false, `the stage does not answer ${code}`);
+        return unreachable(code);
     }
   }
 
@@ -125,8 +149,11 @@ export class AnswersChecker implements Checker {
     return undefined;
   }
 
-  #goal({ engine, goal }: SetGoal): void {
-    const { theatre, book } = this.#scene;
+  #goal({ engine, goal, atOnce }: SetGoal): void {
+    const { theatre, book, plan } = this.#scene;
+    const owner = plan.models.find(({ terms }) => terms.engines.includes(engine))?.terms.model;
+    const asked = owner !== undefined && loadWaits(this.#scene, owner);
+    must(!atOnce || (goal.kind === 'awake' && asked), `${engine} waits for no pause, and no operator asked for it`);
     if (goal.kind === 'awake') return must(!this.#closed, `${engine} is woken after the end`);
     const awake = theatre.engine(engine).phase.kind === 'awake';
     return must(!awake || book.openOn(engine) === 0, `${engine} is put away under an open lease`);

@@ -60,6 +60,19 @@ export function inPause({ theatre, now }: Scene, { terms }: Member): boolean {
   });
 }
 
+/** Whether no request ever brings it in. */
+export function isKept(scene: Scene, model: ModelId): boolean {
+  const { terms, held } = memberOf(scene, model);
+  return terms.shut !== undefined || held;
+}
+
+/** Whether an operator waits for it to be awake. */
+export const loadWaits = ({ book }: Scene, model: ModelId): boolean =>
+  book.waiting(model).some(({ kind }) => kind === 'load');
+
+export const hasFailed = (phase: Engine['phase']): boolean =>
+  phase.kind === 'failed' || ((phase.kind === 'reaping' || phase.kind === 'stuck') && phase.failed !== undefined);
+
 /** The whole cast in one line. */
 export function describe({ theatre }: Scene): string {
   const parts = [...theatre.stage.members.values()].map(({ model, part, terms, lane, leases }) => {

@@ -3,7 +3,7 @@ import type { EngineId, ModelId } from '../../../src/core/kinds.ts';
 import type { PartKind } from '../../../src/core/cast.ts';
 import type { StageEvent } from '../../../src/core/stage-events.ts';
 import { must } from '../violation.ts';
-import { memberOf, type Checker, type Scene } from './checker.ts';
+import { isKept, memberOf, type Checker, type Scene } from './checker.ts';
 
 /** An engine believes only what concerns it now, keeps its pauses, and those who wait for it hear of its failures. */
 export class EnginesChecker implements Checker {
@@ -29,7 +29,9 @@ export class EnginesChecker implements Checker {
     if (phase.kind === 'reaping' && moved) this.#pauses.set(id, phase.failed.retryAt);
     if (phase.kind === 'reaping' && moved && before.phase.kind !== 'stuck') this.#failed.add(id);
     const starts = phase.kind === 'starting' && moved;
-    must(!starts || now >= (this.#pauses.get(id) ?? 0), `${id} is started in the pause after its failure`);
+    const asked = event.kind === 'goal-set' && event.atOnce;
+    must(!starts || asked || now >= (this.#pauses.get(id) ?? 0), `${id} is started in the pause after its failure`);
+    if (starts) this.#pauses.delete(id);
     const ends = goal.kind !== 'off' || phase.kind === 'off' || phase.kind === 'failed' || isEnding(phase.kind);
     must(ends, `${id} shall be off and goes on ${phase.kind}`);
   }
@@ -41,7 +43,7 @@ export class EnginesChecker implements Checker {
       const was = this.#parts.get(event.model);
       if (giveUp && (was === 'entering' || (was === 'on' && !member.anyAwake))) this.#givenUp.add(event.model);
       if (was === 'on' && !giveUp && !member.anyAwake) {
-        const wanted = this.#scene.book.first(event.model) !== undefined;
+        const wanted = this.#scene.book.first(event.model) !== undefined && !isKept(this.#scene, event.model);
         const comesBack = member.part.kind === 'entering';
         must(comesBack || !wanted || this.#closing, `${event.model} died in its turn and left those who wait for it`);
       }

@@ -1,9 +1,10 @@
 import type { Fact } from '../../../src/core/facts.ts';
 import type { ModelId, TicketId } from '../../../src/core/kinds.ts';
+import type { Member } from '../../../src/core/member.ts';
 import type { StageEffect, StageEvent } from '../../../src/core/stage-events.ts';
 import { comesFirst, type Ticket } from '../book.ts';
 import { must } from '../violation.ts';
-import { describe, inPause, memberOf, ROUNDING, trulyAtRest, type Checker, type Scene } from './checker.ts';
+import { describe, inPause, loadWaits, memberOf, ROUNDING, trulyAtRest, type Checker, type Scene } from './checker.ts';
 import { Turns, type Turn } from './turns.ts';
 
 type Planned = Extract<Fact, { readonly kind: 'swap-planned' }>;
@@ -47,7 +48,7 @@ export class FairnessChecker implements Checker {
     this.#able.clear();
     for (const [model, member] of this.#scene.theatre.stage.members) {
       const away = member.part.kind === 'out' || member.part.kind === 'summoned';
-      const startable = trulyAtRest(this.#scene, member) && !inPause(this.#scene, member);
+      const startable = trulyAtRest(this.#scene, member) && !this.#pauses(member);
       if (!away || !startable || this.#scene.book.first(model) === undefined) continue;
       must(member.terms.cost > 0, `${model} needs no room, and somebody waits for it`);
       this.#able.add(model);
@@ -109,7 +110,7 @@ export class FairnessChecker implements Checker {
     const first = book.first(to);
     must(first !== undefined, `${to} was summoned and nobody waits for it`);
     const summoned = memberOf(this.#scene, to);
-    must(!inPause(this.#scene, summoned), `${to} was summoned in the pause after a failure`);
+    must(!this.#pauses(summoned), `${to} was summoned in the pause after a failure`);
     must(trulyAtRest(this.#scene, summoned), `${to} was summoned before it was at rest`);
     if (summoned.terms.cost > 0)
       must(
@@ -193,6 +194,11 @@ export class FairnessChecker implements Checker {
       if (part.kind !== 'draining' || part.cut || turn?.closed !== undefined || book.unloading(model)) continue;
       must(terms.cost > room, `${model} makes room for nobody`);
     }
+  }
+
+  /** Operators wait for no pause. */
+  #pauses(member: Member): boolean {
+    return inPause(this.#scene, member) && !loadWaits(this.#scene, member.model);
   }
 
   #leastMs({ settled }: Turn): number {

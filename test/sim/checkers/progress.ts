@@ -26,8 +26,9 @@ export class ProgressChecker implements Checker {
   #sees(member: Member): void {
     const { theatre, book } = this.#scene;
     const { model, part } = member;
-    const wanted = part.kind === 'entering' || part.kind === 'on' || part.kind === 'draining';
+    const isIn = part.kind === 'entering' || part.kind === 'on' || part.kind === 'draining';
     for (const engine of member.terms.engines) {
+      const wanted = isIn && member.engines.includes(engine);
       const { phase, goal } = theatre.engine(engine);
       const seen = member.phases.get(engine)?.kind;
       must(seen === phase.kind, `the stage takes ${engine} for ${seen} and it is ${phase.kind}`);

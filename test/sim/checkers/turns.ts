@@ -66,7 +66,7 @@ export class Turns implements Checker {
 
   #begin(model: ModelId, key: string): void {
     const { book, now, theatre } = this.#scene;
-    for (const engine of theatre.stage.members.get(model)?.terms.engines ?? []) {
+    for (const engine of theatre.stage.members.get(model)?.engines ?? []) {
       const { kind } = theatre.engine(engine).phase;
       must(kind === 'awake', `a turn of ${model} begins and ${engine} is ${kind}`);
     }

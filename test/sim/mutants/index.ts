@@ -1,3 +1,4 @@
+import { DOORS } from './doors.ts';
 import { ENGINE } from './engine.ts';
 import type { Mutant } from './mutant.ts';
 import { LANE, MEMBER, PLACES, SWAP } from './parts.ts';
@@ -5,4 +6,13 @@ import { POLICY } from './policy.ts';
 import { STAGE } from './stage.ts';
 
 /** The core with one guard taken out, again and again. */
-export const MUTANTS: readonly Mutant[] = [...ENGINE, ...LANE, ...MEMBER, ...PLACES, ...STAGE, ...SWAP, ...POLICY];
+export const MUTANTS: readonly Mutant[] = [
+  ...ENGINE,
+  ...LANE,
+  ...MEMBER,
+  ...PLACES,
+  ...STAGE,
+  ...DOORS,
+  ...SWAP,
+  ...POLICY,
+];

@@ -7,11 +7,13 @@ export type Mutant = {
   readonly file:
     | 'candidates.ts'
     | 'cast.ts'
+    | 'doors.ts'
     | 'engine.ts'
     | 'lane.ts'
     | 'member.ts'
     | 'place.ts'
     | 'stage.ts'
+    | 'steering.ts'
     | 'swap.ts'
     | `policy/${string}.ts`;
   readonly find: string;

@@ -52,8 +52,8 @@ export const MEMBER: readonly Mutant[] = [
   ),
   member(
     'one awake replica is enough',
-    "  get awake(): boolean {\n    return this.#every((phase) => phase.kind === 'awake');",
-    '  get awake(): boolean {\n    return this.anyAwake;',
+    "return this.engines.every((engine) => this.phases.get(engine)?.kind === 'awake');",
+    'return this.anyAwake;',
   ),
 ];
 

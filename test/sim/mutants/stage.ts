@@ -25,22 +25,22 @@ export const STAGE: readonly Mutant[] = [
   ),
   stage(
     'giving up leaves the swap open',
-    "    this.#finishSwap(member, 'failed', now);\n    this.#sendOff(member, { kind: 'off' }, now);\n  }\n\n  #unload",
-    "    this.#sendOff(member, { kind: 'off' }, now);\n  }\n\n  #unload",
+    "    this.#finishSwap(member, 'failed', now);\n    this.#sendOff(member, { kind: 'off' }, now);\n  }",
+    "    this.#sendOff(member, { kind: 'off' }, now);\n  }",
   ),
   stage(
     'giving up leaves the goal awake',
-    "    this.#finishSwap(member, 'failed', now);\n    this.#sendOff(member, { kind: 'off' }, now);\n  }\n\n  #unload",
-    "    this.#finishSwap(member, 'failed', now);\n    member.lane.resume(now);\n    member.part = { kind: 'out' };\n  }\n\n  #unload",
+    "    this.#finishSwap(member, 'failed', now);\n    this.#sendOff(member, { kind: 'off' }, now);\n  }",
+    "    this.#finishSwap(member, 'failed', now);\n    member.lane.resume(now);\n    member.part = { kind: 'out' };\n  }",
   ),
   stage(
     'who dies in its turn loses it',
-    'if (member.lane.length > 0) this.#enter(member, now);',
+    'if (member.lane.length > 0 && !onlyOperatorsBring(member)) this.#enter(member, now);',
     'if (false) this.#enter(member, now);',
   ),
   stage(
     'who dies idle is brought back',
-    'if (member.lane.length > 0) this.#enter(member, now);',
+    'if (member.lane.length > 0 && !onlyOperatorsBring(member)) this.#enter(member, now);',
     'if (true) this.#enter(member, now);',
   ),
   stage(
@@ -192,7 +192,7 @@ export const STAGE: readonly Mutant[] = [
   ),
   stage(
     'sending off leaves the goal',
-    "for (const engine of member.phases.keys()) this.#effects.push({ kind: 'set-goal', engine, goal });",
+    "for (const engine of member.phases.keys()) this.#effects.push({ kind: 'set-goal', engine, goal, atOnce: false });",
     '',
   ),
   stage(

@@ -44,6 +44,9 @@ export function model(name: ModelId, phase: EnginePhase, change: Partial<ModelVi
     model: name,
     part: phase.kind === 'awake' ? 'on' : 'out',
     waiting: 0,
+    loadWaits: false,
+    held: false,
+    replicas: 1,
     oldestWaitMs: undefined,
     inFlight: 0,
     sleepLevel: 5,
@@ -54,7 +57,7 @@ export function model(name: ModelId, phase: EnginePhase, change: Partial<ModelVi
 }
 
 export function stage(models: readonly ModelView[], change: Partial<StageView> = {}): StageView {
-  return { now: NOW, accepting: true, models, swap: undefined, ...change };
+  return { now: NOW, accepting: true, mode: { kind: 'auto' }, models, swap: undefined, ...change };
 }
 
 const stubModel: StubModel = {

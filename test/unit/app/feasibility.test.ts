@@ -8,6 +8,7 @@ const known = (ms: number) => ({ ms, spreadMs: 0, samples: 3 });
 const model = (name: string, comeMs?: number, cost = 1): ModelTerms => ({
   model: modelId(name),
   engines: [engineId(modelId(name), 0)],
+  replicas: 1,
   cost,
   targetInflight: 1,
   maxWaiting: 1,

@@ -312,7 +312,6 @@ describe('remote models', () => {
 test('what is written and has no effect is a warning', ({ expect }) => {
   const models = { a: { ...alpha, activation: 'explicit', enabled: false, startup_stall_secs: 700 } };
   expect(warningsOf({ models, policy: { drain_before_switch: false, drain_timeout_secs: 5 } })).toEqual([
-    'models.a.activation is "explicit", which this version does not do: requests wake the model',
     'policy.drain_timeout_secs has no effect, since "drain_before_switch": false never waits',
     'models.a.startup_stall_secs has no effect on "a": its start is over after 600 seconds anyway',
     'models has no model that is enabled: every request is refused',

@@ -13,12 +13,15 @@ function stage(seen: Readonly<Record<string, Seen>>): StageView {
     part: seen[model]?.part ?? 'out',
     waiting: seen[model]?.waiting ?? 0,
     oldestWaitMs: undefined,
+    loadWaits: false,
+    held: false,
+    replicas: 1,
     inFlight: seen[model]?.inFlight ?? 0,
     sleepLevel: 5,
     engines: [],
     startEstimateMs: undefined,
   }));
-  return { now: millis(0), accepting: true, models, swap: undefined };
+  return { now: millis(0), accepting: true, mode: { kind: 'auto' }, models, swap: undefined };
 }
 
 function candidates(seen: Readonly<Record<string, Seen>>): [Candidate, ...Candidate[]] {

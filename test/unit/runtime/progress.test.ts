@@ -16,6 +16,9 @@ function model(name: string, part: string, phase: EnginePhase, more: Partial<Mod
     part,
     waiting: 1,
     oldestWaitMs: undefined,
+    loadWaits: false,
+    held: false,
+    replicas: 1,
     inFlight: 3,
     sleepLevel: 5,
     engines: [{ engine: engineId(id, 0), phase, goal: { kind: 'off' }, pid: undefined, port: undefined }],
@@ -27,6 +30,7 @@ function model(name: string, part: string, phase: EnginePhase, more: Partial<Mod
 const stage = (...models: ModelView[]): StageView => ({
   now: millis(10_000),
   accepting: true,
+  mode: { kind: 'auto' },
   models,
   swap: undefined,
 });

@@ -30,6 +30,8 @@ function house(options: { stallMs?: number; stallMsOfB?: number } = {}) {
     model,
     engines: [id],
     cost: 1,
+    replicas: 1,
+    shut: undefined,
     targetInflight: 4,
     maxWaiting: 3,
     patienceMs: 60_000,
@@ -261,14 +263,14 @@ test('shutting down cuts what is still running when its time is up', async ({ ex
 test('an operator loads and unloads in the same queue as requests', async ({ expect }) => {
   const { driver, awake, supervisor, ask } = house();
   const lease = await awake(a);
-  const loaded = supervisor.load(b);
+  const loaded = supervisor.load(b, { as: 'load', fresh: false, replicas: undefined });
   lease.settle('served');
   await settled();
   driver(a).succeed();
   await settled();
   driver(b).succeed();
   await loaded;
-  const unloaded = supervisor.unload(b, 5);
+  const unloaded = supervisor.unload(b, { level: 5, hold: false });
   expect((await refusal(expect, ask(b))).code).toBe('model_unloading');
   await settled();
   driver(b).succeed();

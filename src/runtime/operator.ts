@@ -1,0 +1,25 @@
+import type { RefusalCode } from '../core/errors.ts';
+import type { ModelId, SleepLevel } from '../core/kinds.ts';
+import type { LoadTerms, UnloadTerms } from '../core/stage-events.ts';
+import type { Mode } from '../core/steering.ts';
+
+/** How an operator's order ended. */
+export type OrderEnd =
+  | { readonly kind: 'done' }
+  | {
+      readonly kind: 'refused';
+      readonly code: RefusalCode;
+      readonly message: string;
+      readonly retryAfterMs: number | undefined;
+    };
+
+/** What an operator may do. Each order goes through the one queue of the stage; leaving does not take it back. */
+export interface Operator {
+  /** Ends when the model is awake. */
+  load(model: ModelId, terms: LoadTerms): Promise<OrderEnd>;
+  /** Ends when the model is put away. */
+  unload(model: ModelId, terms: UnloadTerms): Promise<OrderEnd>;
+  /** How deep the model is put away for others from now on; undefined: as the config says. */
+  setLevel(model: ModelId, level: SleepLevel | undefined): void;
+  setMode(mode: Mode['kind']): void;
+}
