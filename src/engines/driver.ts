@@ -35,6 +35,10 @@ export interface Driver {
   /** The backend of the running process; defined from a successful start until its end. */
   readonly backend: Backend | undefined;
   readonly running: Running | undefined;
+  /** Every living process that is the engine's own; none where it has no process of its own, and while it is on disk. */
+  members(): Promise<readonly number[]>;
+  /** Why the running engine cannot be put to this level here, as something to change; undefined: it can. */
+  hindrance(level: NapLevel, signal: AbortSignal): Promise<string | undefined>;
   /** Rejects, too, when the process ends before it is ready; `exited` is then not told. */
   start(order: Order): Promise<Done>;
   sleep(level: NapLevel, order: Order): Promise<Done>;

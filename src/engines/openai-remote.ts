@@ -37,6 +37,14 @@ export class OpenaiRemoteDriver implements Driver {
     return NO_TIME;
   }
 
+  async members(): Promise<readonly number[]> {
+    return [];
+  }
+
+  async hindrance(level: NapLevel): Promise<string> {
+    return cannotSleep(level).message;
+  }
+
   async sleep(level: NapLevel): Promise<Done> {
     throw cannotSleep(level);
   }

@@ -57,6 +57,15 @@ export class StubDriver implements Driver {
     return server && { pid: server.pid, port: server.port, commandLine: 'the built-in stub engine' };
   }
 
+  /** It lives in a process that is not its own. */
+  members(): Promise<readonly number[]> {
+    return Promise.resolve([]);
+  }
+
+  hindrance(): Promise<undefined> {
+    return Promise.resolve(undefined);
+  }
+
   async start(order: Order): Promise<Done> {
     invariant(this.#life === undefined && this.#starting === undefined, 'a stub engine is started while one runs');
     const from = this.#means.clock.now();

@@ -95,6 +95,14 @@ export class SupervisedDriver implements Driver {
     return { pid: life.child.pid, port: life.port, commandLine: life.commandLine };
   }
 
+  async members(): Promise<readonly number[]> {
+    return this.#life === undefined ? [] : this.#life.child.everyone();
+  }
+
+  async hindrance(level: NapLevel, signal: AbortSignal): Promise<string | undefined> {
+    return this.#means.sleeps.hindrance(level, this.#living(), signal);
+  }
+
   tail(lines: number): readonly string[] {
     return (this.#life?.child ?? this.#lastChild)?.tail(lines) ?? [];
   }

@@ -31,6 +31,8 @@ export class ScriptedDriver implements Driver {
   stop = (order: Order): Promise<Done> => this.#call('stop', order);
   prove = (): Promise<boolean> => this.proof();
   tail = (): readonly string[] => ['the last line'];
+  members = (): Promise<readonly number[]> => Promise.resolve([]);
+  hindrance = (): Promise<undefined> => Promise.resolve(undefined);
 
   /** Answers the oldest call that has no answer. */
   succeed(): void {
