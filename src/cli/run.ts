@@ -2,7 +2,7 @@ import yargs, { type Argv } from 'yargs';
 import { EXIT } from '../app/exit.ts';
 import { simulateOptions } from './simulate-options.ts';
 import type { Terminal } from './terminal.ts';
-import { once, portOption, usageProblem, UsageError } from './usage.ts';
+import { once, onlyWith, portOption, usageProblem, UsageError } from './usage.ts';
 import { ownVersion } from './version.ts';
 
 /** What a command line asks for, ready to be done. It loads what it needs, so that `--help` waits for none of it. */
@@ -75,15 +75,40 @@ function tree(choose: (job: Job) => void, terminal: Terminal) {
       ['$0', 'serve'],
       'Serve the models of the config behind one address',
       (command) =>
-        command.option('port', {
-          alias: 'p',
-          type: 'string',
-          requiresArg: true,
-          coerce: portOption,
-          describe: 'The port to listen on, in place of the one of the config',
-        }),
-      ({ config, port, verbose }) =>
+        command
+          .option('port', {
+            alias: 'p',
+            type: 'string',
+            requiresArg: true,
+            coerce: portOption,
+            describe: 'The port to listen on, in place of the one of the config',
+          })
+          .option('validate', {
+            type: 'string',
+            requiresArg: true,
+            coerce: once('--validate'),
+            describe: 'Serve nothing; try the sleep levels of this model and tell what came of it',
+          })
+          .option('levels', {
+            type: 'string',
+            requiresArg: true,
+            coerce: once('--levels'),
+            describe: 'With --validate: the levels to try, of 1, 2, 3, hybrid, 4, 4full and 5',
+          })
+          .option('cycles', {
+            type: 'string',
+            requiresArg: true,
+            coerce: once('--cycles'),
+            describe: 'With --validate: how often each level sleeps and wakes. 2 unless given',
+          })
+          .option('json', { type: 'boolean', default: false, describe: 'With --validate: print JSON, for programs' }),
+      ({ config, port, verbose, validate: model, levels, cycles, json: asJson }) =>
         choose(async () => {
+          if (model !== undefined) {
+            const { validate } = await import('./validate.ts');
+            return validate({ config, validate: model, levels, cycles, json: asJson, verbose }, terminal);
+          }
+          onlyWith('--validate', { levels, cycles, json: asJson || undefined });
           const { serve } = await import('../app/serve.ts');
           return serve({ config, port, verbose, version: ownVersion() });
         }),

@@ -23,6 +23,9 @@ const OPTIONS = [
   '--come-secs',
   '--go-secs',
   '--svg',
+  '--validate',
+  '--levels',
+  '--cycles',
 ];
 const COMMANDS = ['serve', 'status', 'config', 'config check', 'config schema', 'key', 'simulate'];
 
@@ -65,6 +68,12 @@ export function once(option: string): (value: Given) => string | undefined {
     if (typeof value === 'object') throw new UsageError(`${option} is given more than once.`);
     return value;
   };
+}
+
+/** Options that mean nothing without another one. */
+export function onlyWith(other: string, given: Readonly<Record<string, unknown>>): void {
+  const [name] = Object.keys(given).filter((key) => given[key] !== undefined);
+  if (name !== undefined) throw new UsageError(`--${name} means nothing here without ${other}.`);
 }
 
 /** A port from the command line; 0 asks for any free one. */

@@ -84,7 +84,7 @@ export const requestLimits = {
 export const keeping = {
   state_dir: key(
     path().optional(),
-    'The folder for engine logs, the list of what catnap has started, and bodies that wait.',
+    'The folder for engine logs, the list of what catnap has started, bodies that wait, and verdicts of `--validate`.',
     {
       default_text: '`$XDG_STATE_HOME/catnap`, else `~/.local/state/catnap`',
     },

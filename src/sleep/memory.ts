@@ -92,7 +92,10 @@ function stillHeld(
 }
 
 /** How much must be free. */
-function dueOf({ mib, processes }: { readonly mib: number; readonly processes: number }, promised: Promised): number {
+export function dueOf(
+  { mib, processes }: { readonly mib: number; readonly processes: number },
+  promised: Promised,
+): number {
   if (promised === 'all') return 0.95 * mib;
   return Math.max(SHARE * (mib - CONTEXT_MIB * processes), LEAST_SHARE * mib);
 }

@@ -19,6 +19,11 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     types: ['config', 'engines/sleeper'],
     packages: [],
   },
+  validate: {
+    values: ['core', 'ports', 'engines/driver', 'engines/wait', 'sleep/memory', 'sleep/traits'],
+    types: [],
+    packages: [],
+  },
   runtime: { values: ['core', 'ports', 'engines/driver'], types: [], packages: ['p-queue'] },
   adapters: { values: ['core', 'ports'], types: [], packages: ['npm', 'node'] },
   access: {
@@ -40,7 +45,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   quickstart: { values: ['core', 'ports'], types: ['config'], packages: ['node'] },
   simulate: { values: ['core'], types: [], packages: [] },
   cli: {
-    values: ['app', 'config', 'access', 'api/admin/contract', 'simulate'],
+    values: ['app', 'config', 'access', 'api/admin/contract', 'simulate', 'validate/levels'],
     types: ['core'],
     packages: ['npm', 'node'],
   },
@@ -51,6 +56,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'config',
       'engines',
       'sleep',
+      'validate',
       'runtime',
       'adapters',
       'access',

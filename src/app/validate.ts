@@ -1,0 +1,179 @@
+import { mainMemory } from '../adapters/main-memory.ts';
+import { openProcesses, type SystemProcesses } from '../adapters/processes.ts';
+import { systemClock } from '../adapters/system-clock.ts';
+import type { Config, ModelConfig } from '../config/schema.ts';
+import { DEPTH, LEVELS } from '../config/sleep-levels.ts';
+import { modelId } from '../core/kinds.ts';
+import type { Driver } from '../engines/driver.ts';
+import { createLog } from '../observe/log.ts';
+import { stderrSink } from '../observe/log-sink.ts';
+import { readLogSettings } from '../observe/levels.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Identity, TrialLevel } from '../ports/verdicts.ts';
+import { levelOf } from '../validate/judge.ts';
+import { asked } from '../validate/levels.ts';
+import type { Result } from '../validate/observed.ts';
+import { report } from '../validate/report.ts';
+import { tableText } from '../validate/table.ts';
+import type { TrialLimits } from '../validate/trial.ts';
+import { allWell, validate } from '../validate/validation.ts';
+import { verdictsOf } from '../validate/verdicts.ts';
+import { EXIT } from './exit.ts';
+import { driverOf, identityOf, versionOf } from './identity.ts';
+import { onSignals } from './signals.ts';
+import { ms } from './times.ts';
+import { bookIn } from './verdicts.ts';
+import { workshopOf } from './workshop.ts';
+
+export type ValidateOptions = {
+  readonly config: Config;
+  readonly name: string;
+  readonly model: ModelConfig;
+  /** Undefined: all that can be had. */
+  readonly levels: readonly TrialLevel[] | undefined;
+  readonly cycles: number;
+  readonly json: boolean;
+  readonly verbose: boolean;
+  readonly env: NodeJS.ProcessEnv;
+  readonly out: (text: string) => void;
+  readonly say: (line: string) => void;
+};
+
+/** As a shell counts a process that a signal ended. */
+const SIGNAL_CODES: Readonly<Record<string, number>> = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 };
+const MARGIN_MS = 5_000;
+const LONGEST_ANSWER_MS = 600_000;
+
+/** Tries the sleep levels of one model and remembers what came of it. Resolves to the exit code. */
+export async function validateModel(options: ValidateOptions): Promise<number> {
+  const { config, env, say } = options;
+  const logging = readLogSettings({ env, tty: process.stderr.isTTY === true, verbose: options.verbose });
+  if (logging.kind === 'problems') {
+    for (const problem of logging.problems) say(problem);
+    return EXIT.usage;
+  }
+  const clock = systemClock();
+  const log = createLog(logging.settings, stderrSink(process.stderr.isTTY === true), clock);
+  const warned = (message: string): void => log.report({ kind: 'warned', message });
+  let processes: SystemProcesses;
+  try {
+    processes = await openProcesses({
+      stateDir: config.state_dir,
+      logMaxBytes: config.log_max_mib * 1_048_576,
+      logKeep: config.log_keep,
+      logTailLines: config.log_tail_lines,
+      ...(log.showsOutput && { onLine: (model, line) => log.engineLine(model, line) }),
+      onProblem: warned,
+    });
+  } catch (error) {
+    say(`catnap cannot validate: ${error instanceof Error ? error.message : String(error)}`);
+    return EXIT.usage;
+  }
+  try {
+    return await callable(processes, (signal) => run(options, { clock, processes, warned }, signal));
+  } finally {
+    await processes.close();
+  }
+}
+
+type Means = {
+  readonly clock: Clock;
+  readonly processes: SystemProcesses;
+  readonly warned: (message: string) => void;
+};
+
+async function run(options: ValidateOptions, means: Means, signal: AbortSignal): Promise<number> {
+  const { config, name, model, cycles, json, out, say, env } = options;
+  const { clock, processes, warned } = means;
+  await processes.reapLeftovers();
+  const { programs, http, gpu } = workshopOf({ config, env, ...means });
+  const results = await validate(
+    {
+      asked: asked(options.levels),
+      cycles,
+      subject: {
+        backend: model.backend,
+        works: LEVELS[model.backend].works,
+        allowed: model.levels_allowed,
+        sleepsItself: model.backend === 'vllm_serve',
+      },
+      limits: limitsOf(model, config),
+      driverFor: (level) => driverFor(level, options, means),
+    },
+    { clock, http, gpu, memory: mainMemory(), progress: (line) => say(`${name}: ${line}`) },
+    signal,
+  );
+  const driver = await driverOf(config, { programs, processes });
+  const version = await versionOf(model, { processes });
+  const identity: Identity = { ...(await identityOf(model, driver, { programs })), version };
+  await remember(results, name, identity, { clock, config, warned });
+  out(json ? `${JSON.stringify(report(name, identity, results), undefined, 2)}\n` : tableText(results));
+  return allWell(results) ? EXIT.ok : EXIT.failed;
+}
+
+async function remember(
+  results: readonly Result[],
+  name: string,
+  identity: Identity,
+  { clock, config, warned }: { clock: Clock; config: Config; warned: (message: string) => void },
+): Promise<void> {
+  const verdicts = verdictsOf(results, name, identity, clock.wallTime());
+  if (verdicts.length === 0) return;
+  try {
+    await bookIn(config, warned).add(verdicts);
+  } catch (error) {
+    warned(`what came of the validation could not be written down: ${String(error)}`);
+  }
+}
+
+/** An engine that is started ready for the level, also where the settings leave it out. */
+function driverFor(level: TrialLevel, { config, name, model, env }: ValidateOptions, means: Means): Driver {
+  const plain = levelOf(level);
+  const levels_allowed = DEPTH.filter((one) => one === plain || model.levels_allowed.includes(one));
+  const { drivers } = workshopOf({ config, env, ...means });
+  return drivers.makeDriver(
+    { model: modelId(name), replica: 0, config: { ...model, levels_allowed, sleep_level: plain } },
+    {
+      spawned: () => {},
+      exited: (_born, reason) => means.warned(`${name}: ${reason}`),
+      warned: (message) => means.warned(`${name}: ${message}`),
+    },
+  );
+}
+
+function limitsOf(model: ModelConfig, config: Config): TrialLimits {
+  const start = ms(model.startup_timeout_secs) + MARGIN_MS;
+  return {
+    startMs: start,
+    sleepMs: ms(config.sleep_timeout_secs) + MARGIN_MS,
+    wakeMs: start,
+    stopMs: ms(config.stop_timeout_secs) + MARGIN_MS,
+    answerMs: Math.min(ms(model.response_timeout_secs), LONGEST_ANSWER_MS),
+    settleMs: ms(config.gpu.free_timeout_secs),
+  };
+}
+
+/** Does something that Ctrl+C may call off; the exit code when it was. Whatever happens, no engine is left. */
+async function callable(processes: SystemProcesses, work: (signal: AbortSignal) => Promise<number>): Promise<number> {
+  const callOff = new AbortController();
+  let by: string | undefined;
+  const lastResort = (): void => processes.killAllNow();
+  process.on('exit', lastResort);
+  const stopListening = onSignals({
+    stop: (signal) => {
+      by = signal;
+      callOff.abort(new Error(signal));
+    },
+    stopNow: (signal) => process.exit(SIGNAL_CODES[signal] ?? EXIT.failed),
+    hangUp: () => {},
+  });
+  try {
+    return await work(callOff.signal);
+  } catch (error) {
+    if (by === undefined) throw error;
+    return SIGNAL_CODES[by] ?? EXIT.failed;
+  } finally {
+    stopListening();
+    process.off('exit', lastResort);
+  }
+}

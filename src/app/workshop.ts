@@ -1,0 +1,38 @@
+import { engineHttp } from '../adapters/engine-http.ts';
+import { NvidiaSmi } from '../adapters/nvidia-smi.ts';
+import type { SystemProcesses } from '../adapters/processes.ts';
+import { systemPrograms } from '../adapters/programs.ts';
+import { stubServers } from '../adapters/stub-server.ts';
+import { nearest } from '../config/nearest.ts';
+import type { Config } from '../config/schema.ts';
+import { DriverRegistry } from '../engines/registry.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { EngineHttp } from '../ports/engine-http.ts';
+import type { Gpu } from '../ports/gpu.ts';
+import type { Programs } from '../ports/programs.ts';
+import { levelMaker } from './levels.ts';
+
+export type WorkshopMeans = {
+  readonly config: Config;
+  readonly processes: SystemProcesses;
+  readonly clock: Clock;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly warned: (message: string) => void;
+};
+
+/** What engines are made with. */
+export type Workshop = {
+  readonly drivers: DriverRegistry;
+  readonly programs: Programs;
+  readonly http: EngineHttp;
+  readonly gpu: Gpu;
+};
+
+export function workshopOf({ config, processes, clock, env, warned }: WorkshopMeans): Workshop {
+  const programs = systemPrograms(env);
+  const http = engineHttp();
+  const gpu = new NvidiaSmi(config.gpu.nvidia_smi_path, { clock, programs, processes });
+  const levelsOf = levelMaker(config, { clock, gpu, warned });
+  const ports = { clock, processes, programs, http, stubs: stubServers, nearest, levelsOf };
+  return { drivers: new DriverRegistry(ports, config), programs, http, gpu };
+}

@@ -1,0 +1,71 @@
+import { validateModel } from '../app/validate.ts';
+import { complaint } from '../config/diagnostics.ts';
+import { loadConfig } from '../config/load.ts';
+import { nearest } from '../config/nearest.ts';
+import { levelsIn } from '../validate/levels.ts';
+
+import { EXIT } from '../app/exit.ts';
+import type { Terminal } from './terminal.ts';
+import { UsageError } from './usage.ts';
+
+type ValidateWords = {
+  readonly config: readonly string[];
+  readonly validate: string;
+  readonly levels: string | undefined;
+  readonly cycles: string | undefined;
+  readonly json: boolean;
+  readonly verbose: boolean;
+};
+
+const MOST_CYCLES = 100;
+
+/** Tries the sleep levels of one model and shows what came of it. */
+export async function validate(words: ValidateWords, terminal: Terminal): Promise<number> {
+  const { validate: name, json, verbose } = words;
+  const levels = levelsOf(words.levels);
+  const cycles = cyclesOf(words.cycles);
+  const loaded = loadConfig(words.config, {}, terminal.env);
+  if (loaded.kind === 'absent') {
+    terminal.err(`catnap: there is no ${loaded.lookedFor.join(' or ')} in this folder. Name a file with --config.\n`);
+    return EXIT.usage;
+  }
+  if (loaded.kind === 'bad') {
+    terminal.err(complaint(loaded.problems));
+    return EXIT.usage;
+  }
+  const { models } = loaded.config;
+  const model = models[name];
+  if (model === undefined) {
+    const meant = nearest(name, Object.keys(models));
+    const hint = meant === undefined ? `There are: ${Object.keys(models).join(', ')}.` : `Did you mean ${meant}?`;
+    throw new UsageError(`The config has no model "${name}". ${hint}`);
+  }
+  if (model.backend === 'openai_remote')
+    throw new UsageError(`"${name}" runs elsewhere and never sleeps, so there is nothing to validate.`);
+  return validateModel({
+    config: loaded.config,
+    name,
+    model,
+    levels,
+    cycles,
+    json,
+    verbose,
+    env: process.env,
+    out: (text) => terminal.out(text),
+    say: (line) => terminal.err(`${line}\n`),
+  });
+}
+
+function levelsOf(text: string | undefined) {
+  if (text === undefined) return undefined;
+  const levels = levelsIn(text);
+  if (!('unknown' in levels)) return levels;
+  throw new UsageError(`--levels knows 1, 2, 3, hybrid, 4, 4full and 5, and not "${levels.unknown}".`);
+}
+
+function cyclesOf(text: string | undefined): number {
+  if (text === undefined) return 2;
+  const cycles = /^\d{1,3}$/.test(text) ? Number(text) : 0;
+  if (cycles >= 1 && cycles <= MOST_CYCLES) return cycles;
+  throw new UsageError(`--cycles must be a number from 1 to ${MOST_CYCLES}, not "${text}".`);
+}

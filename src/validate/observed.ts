@@ -1,0 +1,54 @@
+import type { Done } from '../engines/driver.ts';
+import type { ProcessMemory } from '../ports/process-memory.ts';
+import type { TrialLevel } from '../ports/verdicts.ts';
+import type { Comparison } from './compare.ts';
+
+/** What an engine holds at one moment. */
+export type Held = {
+  readonly gpu: GpuHeld;
+  readonly processes: ProcessMemory;
+};
+
+export type GpuHeld =
+  /** What its own processes hold, as the driver lists them. */
+  | { readonly kind: 'own'; readonly mib: number; readonly processes: number }
+  /** The driver names no process of ours: only the use of all GPUs together is known. */
+  | { readonly kind: 'devices'; readonly mib: number }
+  | { readonly kind: 'unseen'; readonly why: string };
+
+/** One sleep and one wake, with what was seen before, between and after. What was not come to is undefined. */
+export type Cycle = {
+  readonly before: Held;
+  readonly pidBefore: number | undefined;
+  readonly sleep?: Done;
+  readonly asleep?: Held;
+  readonly wake?: Done;
+  readonly pidAfter?: number | undefined;
+  readonly answer?: Comparison;
+  readonly answerMs?: number;
+  readonly stream?: string | undefined;
+  readonly awake?: Held;
+  /** What broke it off. */
+  readonly broken?: { readonly during: 'sleep' | 'wake' | 'answer'; readonly why: string };
+};
+
+/** All that was seen of one level. */
+export type Observed = {
+  readonly level: TrialLevel;
+  readonly startMs: number;
+  /** How many tokens the answer to compare with has; undefined when it is no text or they were not counted. */
+  readonly tokens: number | undefined;
+  readonly cycles: readonly Cycle[];
+  readonly cyclesWanted: number;
+};
+
+/** What came of one level. */
+export type Result = {
+  readonly level: TrialLevel;
+  readonly outcome: 'passed' | 'failed' | 'skipped';
+  /** Where the fault lies: in the level, in the engine as it is started, or in what this place has. */
+  readonly fault: 'level' | 'engine' | 'place' | undefined;
+  readonly reasons: readonly string[];
+  readonly notes: readonly string[];
+  readonly observed: Observed | undefined;
+};
