@@ -1,6 +1,7 @@
 import type { Config } from '../config/schema.ts';
 import type { MayUse } from '../access/key.ts';
 import type { ModelId } from '../core/kinds.ts';
+import type { Verdict } from '../ports/verdicts.ts';
 import type { StageReader } from '../runtime/view.ts';
 import type { Remembered } from './admin/rows.ts';
 
@@ -10,6 +11,8 @@ export type ControlDeps = {
   /** Resolves a model id or an alias, for somebody who may use these models. */
   readonly find: (name: string, mayUse?: MayUse) => ModelId | undefined;
   readonly stage: StageReader;
+  /** What validations found of its sleep levels, as far as it holds now. */
+  readonly verdicts: (model: ModelId) => readonly Verdict[];
   readonly lastFailure: (model: ModelId) => Remembered | undefined;
   readonly metrics: () => Promise<{ readonly contentType: string; readonly body: string }>;
   readonly startedAt: Date;

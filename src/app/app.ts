@@ -1,20 +1,16 @@
 import { join } from 'node:path';
 import { Door, type Side } from '../access/door.ts';
-import { engineHttp } from '../adapters/engine-http.ts';
-import { NvidiaSmi } from '../adapters/nvidia-smi.ts';
 import { openProcesses, type SystemProcesses } from '../adapters/processes.ts';
 import { costFile } from '../adapters/cost-file.ts';
 import { systemPrograms } from '../adapters/programs.ts';
 import { scratchFiles } from '../adapters/scratch-files.ts';
 import { readTlsPair, watchTlsFiles, type TlsPair } from '../adapters/tls-files.ts';
-import { stubServers } from '../adapters/stub-server.ts';
 import { controlPlane, metricsPlane } from '../api/plane.ts';
-import { nearest } from '../config/nearest.ts';
 import type { Config } from '../config/schema.ts';
 import { after, InvariantBroken, type ModelId } from '../core/kinds.ts';
-import { DriverRegistry } from '../engines/registry.ts';
 import type { Log } from '../observe/log.ts';
 import type { Clock } from '../ports/clock.ts';
+import type { Verdict } from '../ports/verdicts.ts';
 import { BodyStore } from '../proxy/body-store.ts';
 import type { Gate } from '../proxy/gate.ts';
 import { Listener } from '../proxy/server.ts';
@@ -26,13 +22,13 @@ import { progressOf } from '../runtime/progress.ts';
 import { Supervisor } from '../runtime/supervisor.ts';
 import type { StageView } from '../runtime/view.ts';
 import { namesOf } from './names.ts';
-import { checkpointsOf } from './checkpoints.ts';
-import { conversationsOf, keepers } from './conversations.ts';
-import { levelMaker } from './levels.ts';
+import { keepers } from './conversations.ts';
 import { openMetricsPort, type MetricsPort } from './metrics-port.ts';
 import { enginesOf, stageOf } from './stage-plan.ts';
 import { createTelling, type Telling } from './telling.ts';
 import { ms, msOrNever } from './times.ts';
+import { withVerdicts } from './verdicts.ts';
+import { workshopOf, type Workshop } from './workshop.ts';
 
 export type AppOptions = {
   readonly config: Config;
@@ -48,8 +44,12 @@ export type AppOptions = {
   readonly fatal: (error: InvariantBroken) => void;
 };
 
-/** What swaps cost on earlier days, and where it is kept. */
-type KnownCosts = { readonly file: CostFile; readonly known: CostsByModel };
+/** What earlier days have told: what swaps cost, and where that is kept; and what validations found. */
+type Known = {
+  readonly file: CostFile;
+  readonly known: CostsByModel;
+  readonly verdicts: ReadonlyMap<string, readonly Verdict[]>;
+};
 
 /** How long connections get to end once every engine is off. */
 const LAST_BYTES_MS = 1_000;
@@ -59,11 +59,12 @@ export class App {
   readonly #options: AppOptions;
   readonly #telling: Telling;
   readonly #processes: SystemProcesses;
-  readonly #checkpoints: ReturnType<typeof checkpointsOf>;
-  readonly #conversations: ReturnType<typeof conversationsOf>;
+  readonly #checkpoints: Workshop['checkpoints'];
+  readonly #conversations: Workshop['conversations'];
   readonly #supervisor: Supervisor;
   readonly #costs: CostKeeper;
   readonly #startedAt: Date;
+  readonly #verdicts: ReadonlyMap<string, readonly Verdict[]>;
   #listener: Listener | undefined;
   #adminListener: Listener | undefined;
   #unwatch: () => void = () => {};
@@ -82,8 +83,10 @@ export class App {
       ...(log.showsOutput && { onLine: (model, line) => log.engineLine(model, line) }),
       onProblem: warn,
     });
+    const judged = await withVerdicts(config, { programs: systemPrograms(options.env), processes, warned: warn });
     const costs = costFile(config.state_dir, warn);
-    const app = new App(options, telling, processes, { file: costs, known: await costs.read() });
+    const known = { file: costs, known: await costs.read(), verdicts: judged.verdicts };
+    const app = new App({ ...options, config: judged.config }, telling, processes, known);
     try {
       for (const leftover of await processes.reapLeftovers()) {
         telling.reporter.report({ kind: 'leftover-reaped', ...leftover });
@@ -103,33 +106,22 @@ export class App {
     }
   }
 
-  private constructor(options: AppOptions, telling: Telling, processes: SystemProcesses, costs: KnownCosts) {
+  private constructor(options: AppOptions, telling: Telling, processes: SystemProcesses, known: Known) {
     const { config, clock, env } = options;
+    this.#verdicts = known.verdicts;
     this.#options = options;
     this.#telling = telling;
     this.#processes = processes;
     this.#startedAt = clock.wallTime();
-    const programs = systemPrograms(env);
-    const gpu = new NvidiaSmi(config.gpu.nvidia_smi_path, { clock, programs, processes });
     const warned = (message: string): void => telling.reporter.report({ kind: 'warned', message });
-    this.#checkpoints = checkpointsOf({ config, processes, programs, onProblem: warned });
-    this.#conversations = conversationsOf(config);
-    const levelsOf = levelMaker(config, { clock, gpu, checkpoints: this.#checkpoints, warned });
-    const ports = {
-      clock,
-      processes,
-      programs,
-      http: engineHttp(),
-      stubs: stubServers,
-      nearest,
-      levelsOf,
-      conversations: this.#conversations,
-    };
-    const engines = enginesOf(config, new DriverRegistry(ports, config));
-    const stage = stageOf(config, costs.known);
+    const { drivers, checkpoints, conversations } = workshopOf({ config, processes, clock, env, warned });
+    this.#checkpoints = checkpoints;
+    this.#conversations = conversations;
+    const engines = enginesOf(config, drivers);
+    const stage = stageOf(config, known.known);
     const impossible = waitNotToBeKept(stage, config.policy);
     if (impossible !== undefined) warned(impossible);
-    this.#costs = new CostKeeper(clock, costs.file, () => this.#supervisor.costs());
+    this.#costs = new CostKeeper(clock, known.file, () => this.#supervisor.costs());
     const reporter = reportToAll([telling.reporter, this.#costs], (error) => this.#bug(error));
     this.#supervisor = new Supervisor({ stage, engines, clock, reporter });
   }
@@ -182,6 +174,7 @@ export class App {
       find: (name, mayUse) => names.find(name, mayUse)?.model,
       stage: this.#supervisor,
       lastFailure: (model) => failures.last(model),
+      verdicts: (model) => this.#verdicts.get(model) ?? [],
       metrics: scrape,
       startedAt: this.#startedAt,
       version: this.#options.version,

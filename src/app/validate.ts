@@ -86,7 +86,8 @@ async function run(options: ValidateOptions, means: Means, signal: AbortSignal):
   const { config, name, model, cycles, json, out, say, env } = options;
   const { clock, processes, warned } = means;
   await processes.reapLeftovers();
-  const { programs, http, gpu } = workshopOf({ config, env, ...means });
+  const { programs, http, gpu, checkpoints } = workshopOf({ config, env, ...means });
+  await checkpoints.sweep();
   const results = await validate(
     {
       asked: asked(options.levels),
@@ -130,7 +131,12 @@ async function remember(
 function driverFor(level: TrialLevel, { config, name, model, env }: ValidateOptions, means: Means): Driver {
   const plain = levelOf(level);
   const levels_allowed = DEPTH.filter((one) => one === plain || model.levels_allowed.includes(one));
-  const { drivers } = workshopOf({ config, env, ...means });
+  const sleep_first = level === '4full' ? 'none' : 2;
+  const { drivers } = workshopOf({
+    config: { ...config, checkpoint: { ...config.checkpoint, sleep_first } },
+    env,
+    ...means,
+  });
   return drivers.makeDriver(
     { model: modelId(name), replica: 0, config: { ...model, levels_allowed, sleep_level: plain } },
     {

@@ -66,7 +66,7 @@ function withoutFailed(
   config: Config,
   warned: (message: string) => void,
 ): ModelConfig {
-  const failed = verdicts.filter((verdict) => !verdict.passed && isInUse(verdict, verdicts, config));
+  const failed = verdicts.filter((verdict) => !verdict.passed && isInUse(verdict, model, config));
   if (failed.length === 0) return model;
   const { sleep_level: level, levels_allowed: allowed } = model;
   const left = obeyed(
@@ -85,8 +85,10 @@ function withoutFailed(
 }
 
 /** Level 4 is tried in two forms; the one that the config uses counts. */
-function isInUse({ level }: Verdict, _all: readonly Verdict[], _config: Config): boolean {
-  return level !== '4full';
+function isInUse({ level }: Verdict, { backend }: ModelConfig, { checkpoint }: Config): boolean {
+  // Without a sleep of its own to go first, both are the same.
+  if (backend !== 'vllm_serve') return true;
+  return level === '4full' ? checkpoint.sleep_first === 'none' : level !== 4 || checkpoint.sleep_first === 2;
 }
 
 const day = (at: Date): string => at.toISOString().slice(0, 10);

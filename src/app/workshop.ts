@@ -1,3 +1,4 @@
+import type { CriuCheckpoints } from '../adapters/checkpoints.ts';
 import { engineHttp } from '../adapters/engine-http.ts';
 import { NvidiaSmi } from '../adapters/nvidia-smi.ts';
 import type { SystemProcesses } from '../adapters/processes.ts';
@@ -10,6 +11,8 @@ import type { Clock } from '../ports/clock.ts';
 import type { EngineHttp } from '../ports/engine-http.ts';
 import type { Gpu } from '../ports/gpu.ts';
 import type { Programs } from '../ports/programs.ts';
+import { checkpointsOf } from './checkpoints.ts';
+import { conversationsOf } from './conversations.ts';
 import { levelMaker } from './levels.ts';
 
 export type WorkshopMeans = {
@@ -26,13 +29,17 @@ export type Workshop = {
   readonly programs: Programs;
   readonly http: EngineHttp;
   readonly gpu: Gpu;
+  readonly checkpoints: CriuCheckpoints;
+  readonly conversations: ReturnType<typeof conversationsOf>;
 };
 
 export function workshopOf({ config, processes, clock, env, warned }: WorkshopMeans): Workshop {
   const programs = systemPrograms(env);
   const http = engineHttp();
   const gpu = new NvidiaSmi(config.gpu.nvidia_smi_path, { clock, programs, processes });
-  const levelsOf = levelMaker(config, { clock, gpu, warned });
-  const ports = { clock, processes, programs, http, stubs: stubServers, nearest, levelsOf };
-  return { drivers: new DriverRegistry(ports, config), programs, http, gpu };
+  const checkpoints = checkpointsOf({ config, processes, programs, onProblem: warned });
+  const levelsOf = levelMaker(config, { clock, gpu, checkpoints, warned });
+  const conversations = conversationsOf(config);
+  const ports = { clock, processes, programs, http, stubs: stubServers, nearest, levelsOf, conversations };
+  return { drivers: new DriverRegistry(ports, config), programs, http, gpu, checkpoints, conversations };
 }

@@ -15,8 +15,8 @@ export function statusText(status: ModelList, { url, now, colour }: Terms): stri
     '\n',
     table([HEADER, ...models.map(row)], colour),
   ];
-  const failures = models.flatMap((model) => failureLine(model, now));
-  if (failures.length > 0) parts.push('\n', ...failures.map((line) => `${line}\n`));
+  const more = models.flatMap((model) => [...failureLine(model, now), ...verdictLine(model)]);
+  if (more.length > 0) parts.push('\n', ...more.map((line) => `${line}\n`));
   return parts.join('');
 }
 
@@ -79,6 +79,15 @@ function enginesText({ engines }: ModelRow): string {
     return parts.length === 0 ? [] : parts.join(' ');
   });
   return running.length === 0 ? '-' : running.join(', ');
+}
+
+/** What a validation has found, where there was one. */
+function verdictLine({ name, verdicts }: ModelRow): string[] {
+  if (verdicts.length === 0) return [];
+  const told = verdicts.map(({ level, passed, reason, at }) =>
+    passed ? `level ${level} works` : `level ${level} failed on ${at.slice(0, 10)} (${plain(reason)})`,
+  );
+  return [`${name} was validated: ${told.join(', ')}`];
 }
 
 const DURING: Readonly<Record<string, string>> = {

@@ -16,6 +16,13 @@ export const EngineRow = z.object({
 });
 export type EngineRow = z.infer<typeof EngineRow>;
 
+const VerdictRow = z.object({
+  level: z.union([z.int().min(1).max(5), z.literal(['hybrid', '4full'])]),
+  passed: z.boolean().meta({ description: 'Whether the level worked. One that did not is not used.' }),
+  reason: z.string().meta({ description: 'Why not; empty when it did.' }),
+  at: z.iso.datetime(),
+});
+
 const PastFailure = z.object({
   at: z.iso.datetime(),
   during: z.string().meta({ description: 'What the engine was doing.' }),
@@ -49,6 +56,9 @@ export const ModelRow = z.object({
     .meta({ description: 'Why it failed last, as long as it has not been started again since.' }),
   last_failure: PastFailure.nullable().meta({ description: 'The last failure, also after it has recovered.' }),
   engines: z.array(EngineRow),
+  verdicts: z.array(VerdictRow).meta({
+    description: 'What `--validate` found of its sleep levels, with the engine and the driver as they are now.',
+  }),
 });
 export type ModelRow = z.infer<typeof ModelRow>;
 

@@ -1,14 +1,15 @@
 import { Hono } from 'hono';
 import type { ModelConfig } from '../../config/schema.ts';
-import { invariant, type ModelId } from '../../core/kinds.ts';
+import { invariant, type Millis, type ModelId } from '../../core/kinds.ts';
 import { unknownModel } from '../../core/unknown-model.ts';
+import type { ModelView } from '../../runtime/view.ts';
 import type { ControlDeps } from '../deps.ts';
 import { refuse } from '../refusal.ts';
-import { MODELS_PATH, type ModelList } from './contract.ts';
+import { MODELS_PATH, type ModelList, type ModelRow } from './contract.ts';
 import { modelRow, swapNow } from './rows.ts';
 
 /** The models as an operator sees them. Reading wakes nothing. */
-export function adminModels({ config, find, stage, lastFailure, version }: ControlDeps): Hono {
+export function adminModels({ config, find, stage, lastFailure, verdicts, version }: ControlDeps): Hono {
   const app = new Hono();
 
   function configOf(model: ModelId): ModelConfig {
@@ -17,10 +18,15 @@ export function adminModels({ config, find, stage, lastFailure, version }: Contr
     return found;
   }
 
+  function rowOf(view: ModelView, now: Millis): ModelRow {
+    const { model } = view;
+    return modelRow(view, configOf(model), { failure: lastFailure(model), verdicts: verdicts(model) }, now);
+  }
+
   app.get(MODELS_PATH, (c) => {
     const view = stage.view();
     const models = view.models.map((model) => {
-      return modelRow(model, configOf(model.model), lastFailure(model.model), view.now);
+      return rowOf(model, view.now);
     });
     return c.json({ models, swap: swapNow(view), accepting: view.accepting, version } satisfies ModelList);
   });
@@ -33,7 +39,7 @@ export function adminModels({ config, find, stage, lastFailure, version }: Contr
     if (found === undefined) {
       return refuse(c, 'unknown_model', unknownModel(name, MODELS_PATH), 'model');
     }
-    return c.json(modelRow(found, configOf(found.model), lastFailure(found.model), view.now));
+    return c.json(rowOf(found, view.now));
   });
 
   return app;

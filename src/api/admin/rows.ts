@@ -1,6 +1,7 @@
 import type { ModelConfig } from '../../config/schema.ts';
 import type { Millis } from '../../core/kinds.ts';
 import type { Failure } from '../../core/restart.ts';
+import type { Verdict } from '../../ports/verdicts.ts';
 import type { EngineView, ModelView, StageView } from '../../runtime/view.ts';
 import type { EngineRow, ModelList, ModelRow } from './contract.ts';
 import { phaseSince, readyInMs, residencyOfModel, runtimeState } from './state.ts';
@@ -12,10 +13,13 @@ export type Remembered = {
   readonly triedAgain: boolean;
 };
 
+/** What is known of a model beside how it is. */
+type Known = { readonly failure: Remembered | undefined; readonly verdicts: readonly Verdict[] };
+
 export function modelRow(
   view: ModelView,
   config: ModelConfig,
-  remembered: Remembered | undefined,
+  { failure: remembered, verdicts }: Known,
   now: Millis,
 ): ModelRow {
   const state = runtimeState(view);
@@ -38,6 +42,7 @@ export function modelRow(
     last_error: remembered === undefined || remembered.triedAgain ? null : remembered.failure.reason,
     last_failure: remembered === undefined ? null : pastFailure(remembered),
     engines: view.engines.map((engine) => engineRow(engine, now)),
+    verdicts: verdicts.map(({ level, passed, reason, at }) => ({ level, passed, reason, at: at.toISOString() })),
   };
 }
 

@@ -136,6 +136,7 @@ describe('the admin API', () => {
           last_error: null,
           last_failure: null,
           engines: [{ engine: 'alpha#0', phase: 'awake', phase_secs: 10, pid: 41, port: 8001 }],
+          verdicts: [],
         },
         {
           name: 'org/beta',
@@ -159,6 +160,7 @@ describe('the admin API', () => {
             { engine: 'org/beta#0', phase: 'waking', phase_secs: 1.5, pid: 41, port: 8001 },
             { engine: 'org/beta#1', phase: 'awake', phase_secs: 10, pid: 42, port: 8002 },
           ],
+          verdicts: [],
         },
       ],
       swap: { id: 7, to: 'org/beta', from: ['alpha'], since_secs: 1.2, expected_secs: 1 },

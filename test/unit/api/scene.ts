@@ -102,6 +102,7 @@ export function deps(view: () => StageView, change: Partial<ControlDeps> = {}) {
       ]).get(name),
     stage: { view },
     lastFailure: () => undefined,
+    verdicts: () => [],
     metrics: async () => ({ contentType: 'text/plain; version=0.0.4; charset=utf-8', body: 'catnap_accepting 1\n' }),
     startedAt: new Date('2026-11-20T12:00:00.900Z'),
     version: '1.2.3',

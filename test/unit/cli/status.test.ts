@@ -27,6 +27,7 @@ const alpha: ModelRow = {
   last_error: null,
   last_failure: null,
   engines: [{ engine: 'alpha#0', phase: 'awake', phase_secs: 10, pid: 41, port: 8001 }],
+  verdicts: [],
 };
 
 const idle: ModelRow = {
