@@ -61,20 +61,16 @@ export function notBack(level: TrialLevel, before: Held, awake: Held): string | 
       : `GPU memory went from ${then.mib} to ${now.mib} MiB (${signed(now.mib / then.mib - 1)}, 3 % allowed)`;
   }
   if (yardstick !== 'processes') return undefined;
-  const { bytes, privateBytes } = before.processes;
-  const { bytes: bytesNow, privateBytes: privateNow } = awake.processes;
   if (awake.processes.count === 0) return 'no process of it is there';
-  if (bytes === undefined || bytesNow === undefined) return undefined;
-  if (bytesNow > bytes * (1 + BACK_SHARE) + PROCESS_SLACK_MIB * MIB) return moved('it holds', bytes, bytesNow);
-  if (privateBytes === undefined || privateNow === undefined) return undefined;
-  // Pages of files come back when they are used, so less of those is no loss.
-  return privateNow < privateBytes * (1 - BACK_SHARE) - PROCESS_SLACK_MIB * MIB
-    ? moved('what is its own', privateBytes, privateNow)
-    : undefined;
+  // Pages of files come back when they are used and belong to whoever else maps them, so only what is its own is compared.
+  const { privateBytes: then } = before.processes;
+  const { privateBytes: now } = awake.processes;
+  if (then === undefined || now === undefined) return undefined;
+  if (Math.abs(now - then) <= BACK_SHARE * then + PROCESS_SLACK_MIB * MIB) return undefined;
+  return `main memory of its own went from ${inMib(then)} to ${inMib(now)} MiB (${signed(now / then - 1)}, 3 % allowed)`;
 }
 
-const moved = (what: string, before: number, after: number): string =>
-  `${what} went from ${Math.round(before / MIB)} to ${Math.round(after / MIB)} MiB (${signed(after / before - 1)}, 3 % allowed)`;
+const inMib = (bytes: number): number => Math.round(bytes / MIB);
 
 /** What is wrong with one cycle, the first thing first. */
 function faultsOf(level: TrialLevel, cycle: Cycle): string[] {

@@ -1,8 +1,9 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe } from 'vitest';
 import type { ConfigInput } from '../../src/config/schema.ts';
 import { stateDir, writeConfig } from '../helpers/catnap.ts';
+import { requireCriu } from '../helpers/criu.ts';
 import { test as base, type Run } from '../helpers/e2e.ts';
 import { Lab } from '../helpers/lab.ts';
 import { randomModel } from '../helpers/models.ts';
@@ -51,6 +52,43 @@ describe('the real llama-server', () => {
     expect(verdictsIn(folder)).toMatchObject([
       { model: 'alpha', level: 5, passed: true, identity: { version: expect.stringMatching(/\d/) } },
     ]);
+  });
+});
+
+describe('the real llama-server on disk, by the real criu', () => {
+  test('passes level 4: the same process, the same answer, nothing left of it meanwhile', async ({
+    expect,
+    folder,
+    llama,
+    skip,
+    validate,
+  }) => {
+    const images = join(folder, 'images');
+    const checkpoint = { criu_path: await requireCriu({ skip }), images_dir: images };
+    const model = llama.file(await randomModel({ seed: 1 }), { llama_server_n_ctx: 1_024, llama_server_parallel: 1 });
+    const { code, report } = await validate({ models: { alpha: model }, checkpoint }, { levels: '4,4full' });
+    expect(outcomes(report)).toEqual({ 4: 'passed', '4full': 'passed' });
+    for (const { cycles } of report.levels) {
+      expect(cycles).toHaveLength(2);
+      for (const cycle of cycles) {
+        expect(cycle).toMatchObject({ response: 'match', asleep: { processes: 0 } });
+        expect(cycle.pid_after).toBe(cycle.pid_before);
+      }
+    }
+    expect(code).toBe(0);
+    expect(readdirSync(images)).toEqual([]);
+  });
+
+  test('without criu the level fails when it is named, and what to install is told', async ({
+    expect,
+    llama,
+    validate,
+  }) => {
+    const config = { models: { alpha: await llama.says('hi') }, checkpoint: { criu_path: '/no/such/criu' } };
+    const { code, report } = await validate(config, { levels: '4', cycles: 1 });
+    expect(report.levels[0]).toMatchObject({ outcome: 'failed', fault: 'place' });
+    expect(report.levels[0].reasons[0]).toContain('install criu 4 or newer');
+    expect(code).toBe(1);
   });
 });
 

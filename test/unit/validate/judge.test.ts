@@ -52,7 +52,7 @@ describe('a level passes', () => {
       2,
       { ...good, before: onDevices(9_000), asleep: onDevices(900), awake: onDevices(9_000) },
     ],
-    ['fewer pages of files than before', 4, { ...onDisk, before: inMain(900, 100), awake: inMain(300, 100) }],
+    ['other pages of files than before', 4, { ...onDisk, before: inMain(900, 100), awake: inMain(300, 100) }],
     ['no process of its own', 1, { ...good, before: bare, asleep: bare, awake: bare }],
   ])('%s', ([, level, cycle], { expect }) => {
     expect(judge(seen(level, cycle, cycle))).toMatchObject({ outcome: 'passed', fault: undefined, reasons: [] });
@@ -128,12 +128,17 @@ describe('a level fails', () => {
   test.for<[string, Observed['level'], Partial<Cycle>, RegExp]>([
     ['processes left', 4, { asleep: inMain(500) }, /^1 of its processes still live$/],
     ['processes left at the end', 5, { asleep: inMain(500) }, /^1 of its processes still live$/],
-    ['memory grown', 4, { awake: inMain(540) }, /^it holds went from 500 to 540 MiB \(\+8\.0 %, 3 % allowed\)$/],
+    [
+      'memory grown',
+      4,
+      { awake: inMain(540) },
+      /^main memory of its own went from 500 to 540 MiB \(\+8\.0 %, 3 % allowed\)$/,
+    ],
     [
       'memory lost',
       4,
       { awake: inMain(500, 300) },
-      /^what is its own went from 500 to 300 MiB \(-40\.0 %, 3 % allowed\)$/,
+      /^main memory of its own went from 500 to 300 MiB \(-40\.0 %, 3 % allowed\)$/,
     ],
     ['nobody there', 5, { awake: gone, pidAfter: 77 }, /^no process of it is there$/],
     ['another process', 4, { pidAfter: 77 }, /^its process was 41 and is 77/],
