@@ -7,7 +7,7 @@ import { scratchFiles } from '../adapters/scratch-files.ts';
 import { readTlsPair, watchTlsFiles, type TlsPair } from '../adapters/tls-files.ts';
 import { controlPlane, metricsPlane } from '../api/plane.ts';
 import type { Config } from '../config/schema.ts';
-import { after, InvariantBroken, type ModelId } from '../core/kinds.ts';
+import { after, InvariantBroken, type ModelId, type SleepLevel } from '../core/kinds.ts';
 import type { Log } from '../observe/log.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Verdict } from '../ports/verdicts.ts';
@@ -23,6 +23,7 @@ import { Supervisor } from '../runtime/supervisor.ts';
 import type { StageView } from '../runtime/view.ts';
 import { namesOf } from './names.ts';
 import { keepers } from './conversations.ts';
+import { absentLevels, levelsMissed } from './levels.ts';
 import { openMetricsPort, type MetricsPort } from './metrics-port.ts';
 import { enginesOf, stageOf } from './stage-plan.ts';
 import { createTelling, type Telling } from './telling.ts';
@@ -44,11 +45,12 @@ export type AppOptions = {
   readonly fatal: (error: InvariantBroken) => void;
 };
 
-/** What earlier days have told: what swaps cost, and where that is kept; and what validations found. */
+/** What earlier days have told: what swaps cost, and where that is kept; and what validations found. And what this machine cannot do. */
 type Known = {
   readonly file: CostFile;
   readonly known: CostsByModel;
   readonly verdicts: ReadonlyMap<string, readonly Verdict[]>;
+  readonly absent: ReadonlyMap<SleepLevel, string>;
 };
 
 /** How long connections get to end once every engine is off. */
@@ -85,7 +87,9 @@ export class App {
     });
     const judged = await withVerdicts(config, { programs: systemPrograms(options.env), processes, warned: warn });
     const costs = costFile(config.state_dir, warn);
-    const known = { file: costs, known: await costs.read(), verdicts: judged.verdicts };
+    const absent = await absentLevels(config, systemPrograms(options.env));
+    for (const message of levelsMissed(judged.config, absent)) warn(message);
+    const known = { file: costs, known: await costs.read(), verdicts: judged.verdicts, absent };
     const app = new App({ ...options, config: judged.config }, telling, processes, known);
     try {
       for (const leftover of await processes.reapLeftovers()) {
@@ -117,7 +121,7 @@ export class App {
     const { drivers, checkpoints, conversations } = workshopOf({ config, processes, clock, env, warned });
     this.#checkpoints = checkpoints;
     this.#conversations = conversations;
-    const engines = enginesOf(config, drivers);
+    const engines = enginesOf(config, drivers, known.absent);
     const stage = stageOf(config, known.known);
     const impossible = waitNotToBeKept(stage, config.policy);
     if (impossible !== undefined) warned(impossible);

@@ -1,35 +1,78 @@
 import type { Config, ProcessModel } from '../config/schema.ts';
+import type { SleepLevel } from '../core/kinds.ts';
 import type { OwnSleep, Sleeps } from '../engines/sleeper.ts';
 import type { Checkpoints } from '../ports/checkpoints.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Gpu } from '../ports/gpu.ts';
+import type { Machine } from '../ports/machine.ts';
+import type { Processes } from '../ports/process.ts';
+import type { Programs } from '../ports/programs.ts';
+import { CudaCheckpoint } from '../sleep/cuda-checkpoint.ts';
+import { hybrid } from '../sleep/hybrid.ts';
 import { level1 } from '../sleep/level-1.ts';
 import { level2 } from '../sleep/level-2.ts';
+import { level3 } from '../sleep/level-3.ts';
 import { CheckpointLevel } from '../sleep/level-4.ts';
 import type { Level } from '../sleep/level.ts';
 import { Levels } from '../sleep/levels.ts';
 import { MemoryProof } from '../sleep/memory.ts';
+import { Suspension } from '../sleep/suspension.ts';
 import { ms } from './times.ts';
 
 type Means = {
   readonly clock: Clock;
   readonly gpu: Gpu;
+  readonly machine: Machine;
+  readonly programs: Programs;
+  readonly processes: Pick<Processes, 'ask'>;
   readonly checkpoints: Checkpoints;
   readonly warned: (message: string) => void;
 };
 
+/** Levels that this machine cannot do, whatever the engine, with the reason. Looked at once, at the start. */
+export async function absentLevels(
+  { checkpoint }: Pick<Config, 'checkpoint'>,
+  programs: Programs,
+): Promise<ReadonlyMap<SleepLevel, string>> {
+  const { cuda_checkpoint_path: program } = checkpoint;
+  if ((await programs.find(program)) !== undefined) return new Map();
+  const reason = `${program} was not found (checkpoint.cuda_checkpoint_path)`;
+  return new Map<SleepLevel, string>([
+    [3, reason],
+    ['hybrid', reason],
+  ]);
+}
+
+/** Who is to sleep at a level that is not to be had here. */
+export function levelsMissed(
+  { models }: Pick<Config, 'models'>,
+  absent: ReadonlyMap<SleepLevel, string>,
+): readonly string[] {
+  return Object.entries(models).flatMap(([name, { sleep_level: level }]) => {
+    const reason = absent.get(level);
+    return reason === undefined ? [] : [`models.${name}.sleep_level is ${level}, which goes deeper here: ${reason}`];
+  });
+}
+
 /** What makes the levels of each engine, given the sleep calls it has of its own. */
 export function levelMaker(
-  config: Pick<Config, 'gpu' | 'wake_timeout_secs' | 'checkpoint'>,
-  { clock, gpu, checkpoints, warned }: Means,
+  config: Pick<Config, 'gpu' | 'checkpoint' | 'sleep_timeout_secs' | 'wake_timeout_secs'>,
+  { clock, gpu, machine, programs, processes, checkpoints, warned }: Means,
 ): (model: ProcessModel, own: OwnSleep | undefined) => Sleeps {
   const memory = new MemoryProof({ clock, gpu, timeoutMs: ms(config.gpu.free_timeout_secs) });
+  const program = config.checkpoint.cuda_checkpoint_path;
+  const stepMs = Math.max(ms(config.sleep_timeout_secs), ms(config.wake_timeout_secs));
+  const cuda = new CudaCheckpoint({ program, programs, processes, machine, stepMs });
+  const freeMs = ms(config.gpu.free_timeout_secs);
   const answerMs = ms(config.wake_timeout_secs);
   const sleepsFirst = config.checkpoint.sleep_first === 2;
   return ({ levels_allowed: allowed }, own) => {
     const levels: Level[] = [];
     if (own !== undefined && allowed.includes(1)) levels.push(level1(own));
     if (own !== undefined && allowed.includes(2)) levels.push(level2(own, answerMs));
+    const suspension = new Suspension({ cuda, gpu, machine, freeMs });
+    if (allowed.includes(3)) levels.push(level3(suspension, own));
+    if (own !== undefined && allowed.includes('hybrid')) levels.push(hybrid(own, suspension, answerMs));
     if (allowed.includes(4)) {
       const first = own !== undefined && sleepsFirst ? [level2(own, answerMs)] : [];
       levels.push(new CheckpointLevel({ checkpoints, first, answerMs }));

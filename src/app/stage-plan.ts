@@ -1,6 +1,6 @@
 import type { Config, ModelConfig } from '../config/schema.ts';
 import type { EngineRules } from '../core/engine.ts';
-import { engineId, modelId, type EngineId, type ModelId } from '../core/kinds.ts';
+import { engineId, modelId, type EngineId, type ModelId, type NapLevel, type SleepLevel } from '../core/kinds.ts';
 import type { ModelTerms } from '../core/member.ts';
 import { POLICIES } from '../core/policy/index.ts';
 import type { PolicyTerms } from '../core/policy/policy.ts';
@@ -47,12 +47,16 @@ export function policyTermsOf({ policy }: Config): PolicyTerms {
 }
 
 /** One engine for each replica of each model. */
-export function enginesOf(config: Config, drivers: DriverRegistry): readonly EngineSpec[] {
+export function enginesOf(
+  config: Config,
+  drivers: DriverRegistry,
+  absent: ReadonlyMap<SleepLevel, string>,
+): readonly EngineSpec[] {
   return Object.entries(config.models).flatMap(([name, settings]) =>
     replicasOf(modelId(name), settings).map((id, replica) => ({
       id,
       model: modelId(name),
-      rules: rulesOf(settings, config),
+      rules: rulesOf(settings, config, absent),
       stallMs: msOrNever(settings.stall_timeout_secs),
       proofMs: ms(config.stall_probe_timeout_secs),
       makeDriver: (events) => drivers.makeDriver({ model: modelId(name), replica, config: settings }, events),
@@ -84,7 +88,7 @@ function replicasOf(model: ModelId, { replicas }: ModelConfig): readonly EngineI
   return Array.from({ length: replicas }, (_, replica) => engineId(model, replica));
 }
 
-function rulesOf(settings: ModelConfig, config: Config): EngineRules {
+function rulesOf(settings: ModelConfig, config: Config, absent: ReadonlyMap<SleepLevel, string>): EngineRules {
   const { restart } = config;
   const start = ms(settings.startup_timeout_secs) + MARGIN_MS;
   return {
@@ -100,6 +104,10 @@ function rulesOf(settings: ModelConfig, config: Config): EngineRules {
       longestDelayMs: ms(restart.longest_delay_secs),
       crashesBeforeGivingUp: restart.crashes_before_giving_up,
     },
+    // The level that was asked for is kept in any case, so that what fails says why.
+    naps: settings.levels_allowed.filter(
+      (level): level is NapLevel => level !== 5 && (level === settings.sleep_level || !absent.has(level)),
+    ),
     stopAgainMs: ms(config.stop_retry_secs),
   };
 }

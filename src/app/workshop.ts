@@ -1,5 +1,6 @@
 import type { CriuCheckpoints } from '../adapters/checkpoints.ts';
 import { engineHttp } from '../adapters/engine-http.ts';
+import { systemMachine } from '../adapters/machine.ts';
 import { NvidiaSmi } from '../adapters/nvidia-smi.ts';
 import type { SystemProcesses } from '../adapters/processes.ts';
 import { systemPrograms } from '../adapters/programs.ts';
@@ -38,7 +39,15 @@ export function workshopOf({ config, processes, clock, env, warned }: WorkshopMe
   const http = engineHttp();
   const gpu = new NvidiaSmi(config.gpu.nvidia_smi_path, { clock, programs, processes });
   const checkpoints = checkpointsOf({ config, processes, programs, onProblem: warned });
-  const levelsOf = levelMaker(config, { clock, gpu, checkpoints, warned });
+  const levelsOf = levelMaker(config, {
+    clock,
+    gpu,
+    machine: systemMachine(),
+    programs,
+    processes,
+    checkpoints,
+    warned,
+  });
   const conversations = conversationsOf(config);
   const ports = { clock, processes, programs, http, stubs: stubServers, nearest, levelsOf, conversations };
   return { drivers: new DriverRegistry(ports, config), programs, http, gpu, checkpoints, conversations };

@@ -10,9 +10,9 @@ type Levels = {
 
 /** Which sleep levels make sense for which backend. 5, no process at all, is possible for each. */
 export const LEVELS: Readonly<Record<Backend, Levels>> = {
-  vllm_serve: { works: [1, 2, 5], accepted: [3, 4, 'hybrid'] },
-  llama_server: { works: [4, 5], accepted: [3] },
-  command: { works: [4, 5], accepted: [3] },
+  vllm_serve: { works: [1, 2, 3, 'hybrid', 5], accepted: [4] },
+  llama_server: { works: [3, 4, 5], accepted: [] },
+  command: { works: [3, 4, 5], accepted: [] },
   openai_remote: { works: [5], accepted: [] },
   stub: { works: [1, 2, 5], accepted: [] },
 };

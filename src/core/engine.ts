@@ -11,13 +11,32 @@ export type EnginePhase =
   | { readonly kind: 'off' }
   | { readonly kind: 'starting'; readonly since: Millis; readonly deadline: Millis }
   | { readonly kind: 'awake'; readonly since: Millis }
-  | { readonly kind: 'falling-asleep'; readonly level: NapLevel; readonly since: Millis; readonly deadline: Millis }
-  | { readonly kind: 'asleep'; readonly level: NapLevel; readonly since: Millis }
+  | {
+      readonly kind: 'falling-asleep';
+      readonly level: NapLevel;
+      readonly instead?: Escalation | undefined;
+      readonly since: Millis;
+      readonly deadline: Millis;
+    }
+  | {
+      readonly kind: 'asleep';
+      readonly level: NapLevel;
+      readonly instead?: Escalation | undefined;
+      readonly since: Millis;
+    }
   | { readonly kind: 'waking'; readonly level: NapLevel; readonly since: Millis; readonly deadline: Millis }
-  | { readonly kind: 'stopping'; readonly since: Millis; readonly deadline: Millis }
+  | {
+      readonly kind: 'stopping';
+      readonly instead?: Escalation | undefined;
+      readonly since: Millis;
+      readonly deadline: Millis;
+    }
   | { readonly kind: 'reaping'; readonly failed: Failed; readonly since: Millis; readonly deadline: Millis }
   | { readonly kind: 'stuck'; readonly failed: Failed | undefined; readonly reason: string; readonly retryAt: Millis }
   | { readonly kind: 'failed'; readonly failure: Failure; readonly retryAt: Millis };
+
+/** A sleep that failed, in whose place something deeper is done. */
+export type Escalation = { readonly from: NapLevel; readonly reason: string };
 
 /** A failure whose process is not yet proven gone. */
 type Failed = { readonly failure: Failure; readonly retryAt: Millis };
@@ -51,6 +70,8 @@ export type EngineRules = {
   /** How long each command may take before it counts as failed. */
   readonly limits: Readonly<Record<EngineCommand['kind'], number>>;
   readonly restart: RestartRules;
+  /** What the engine may be put to besides level 5, from the lightest to the deepest. A sleep that fails goes on to the next. */
+  readonly naps: readonly NapLevel[];
   /** How soon a stop that could not prove the process gone is tried again. */
   readonly stopAgainMs: number;
 };
@@ -58,6 +79,7 @@ export type EngineRules = {
 export const defaultEngineRules: EngineRules = {
   limits: { start: 600_000, sleep: 120_000, wake: 600_000, stop: 60_000 },
   restart: defaultRestartRules,
+  naps: [],
   stopAgainMs: 5_000,
 };
 
@@ -83,6 +105,11 @@ export function atRest(phase: EnginePhase): boolean {
 export function failureOf(phase: EnginePhase): Failure | undefined {
   if (phase.kind === 'reaping' || phase.kind === 'stuck') return phase.failed?.failure;
   return phase.kind === 'failed' ? phase.failure : undefined;
+}
+
+/** Whether it does something deeper in place of a sleep that failed. */
+export function isInstead(phase: EnginePhase): boolean {
+  return (phase.kind === 'falling-asleep' || phase.kind === 'stopping') && phase.instead !== undefined;
 }
 
 /** When an engine that failed is tried again. */
@@ -148,7 +175,11 @@ function finished(engine: Engine, now: Millis, rules: EngineRules): EngineStep {
       return converge({ ...engine, phase: { kind: 'awake', since: now } }, now, rules);
     case 'falling-asleep':
       return converge(
-        { ...engine, failures: 0, phase: { kind: 'asleep', level: phase.level, since: now } },
+        {
+          ...engine,
+          failures: 0,
+          phase: { kind: 'asleep', level: phase.level, instead: phase.instead, since: now },
+        },
         now,
         rules,
       );
@@ -172,8 +203,9 @@ function commandFailed(engine: Engine, why: Why, now: Millis, rules: EngineRules
   switch (phase.kind) {
     case 'starting':
     case 'waking':
-    case 'falling-asleep':
       return fail(engine, phase.kind, why, now, rules);
+    case 'falling-asleep':
+      return escalate(engine, { from: phase.level, reason: why.reason }, now, rules);
     case 'stopping':
       return stuck(engine, undefined, why.reason, now, rules);
     case 'reaping':
@@ -226,12 +258,40 @@ function fail(engine: Engine, during: FailedWhile, why: Why, now: Millis, rules:
   return stop({ ...engine, failures: failed.failure.attempts }, failed, now, rules);
 }
 
-function stop(engine: Engine, failed: Failed | undefined, now: Millis, rules: EngineRules): EngineStep {
+/**
+ * A sleep failed and the process may still hold everything. It is put deeper, at last to its end, and takes its room until
+ * that is proven.
+ */
+function escalate(engine: Engine, instead: Escalation, now: Millis, rules: EngineRules): EngineStep {
+  const at = rules.naps.indexOf(instead.from);
+  const next = at < 0 ? undefined : rules.naps[at + 1];
+  if (next === undefined) return stop(engine, undefined, now, rules, instead);
+  return fallAsleep(engine, next, instead, now, rules);
+}
+
+function fallAsleep(
+  engine: Engine,
+  level: NapLevel,
+  instead: Escalation | undefined,
+  now: Millis,
+  rules: EngineRules,
+): EngineStep {
+  const deadline = after(now, rules.limits.sleep);
+  return run(engine, { kind: 'sleep', level }, { kind: 'falling-asleep', level, instead, since: now, deadline });
+}
+
+function stop(
+  engine: Engine,
+  failed: Failed | undefined,
+  now: Millis,
+  rules: EngineRules,
+  instead?: Escalation,
+): EngineStep {
   const during = { since: now, deadline: after(now, rules.limits.stop) };
   return run(
     engine,
     { kind: 'stop' },
-    failed === undefined ? { kind: 'stopping', ...during } : { kind: 'reaping', failed, ...during },
+    failed === undefined ? { kind: 'stopping', instead, ...during } : { kind: 'reaping', failed, ...during },
   );
 }
 
@@ -256,14 +316,7 @@ function converge(engine: Engine, now: Millis, rules: EngineRules): EngineStep {
     case 'failed':
       return goal.kind === 'awake' && now >= phase.retryAt ? start(engine, now, rules) : still(engine);
     case 'awake':
-      if (goal.kind === 'asleep') {
-        const { level } = goal;
-        return run(
-          engine,
-          { kind: 'sleep', level },
-          { kind: 'falling-asleep', level, since: now, deadline: after(now, rules.limits.sleep) },
-        );
-      }
+      if (goal.kind === 'asleep') return fallAsleep(engine, goal.level, undefined, now, rules);
       return goal.kind === 'off' ? stop(engine, undefined, now, rules) : still(engine);
     case 'asleep':
       if (goal.kind === 'awake') {

@@ -1,6 +1,6 @@
 import type { EnginePhase } from './engine.ts';
 import type { ErrorCode } from './errors.ts';
-import type { EngineId, ModelId, SleepLevel } from './kinds.ts';
+import type { EngineId, ModelId, NapLevel, SleepLevel } from './kinds.ts';
 import type { Outcome } from './outcome.ts';
 import type { Failure } from './restart.ts';
 import type { SwapRecord } from './swap.ts';
@@ -32,6 +32,16 @@ export type Fact =
       readonly model: ModelId;
       readonly failure: Failure;
       readonly retryInMs: number;
+      readonly lastLines: readonly string[];
+    }
+  | {
+      readonly kind: 'sleep-escalated';
+      readonly engine: EngineId;
+      readonly model: ModelId;
+      readonly from: NapLevel;
+      /** What is done in its place; 5 is the end of the process. */
+      readonly to: SleepLevel;
+      readonly reason: string;
       readonly lastLines: readonly string[];
     }
   | {

@@ -1,7 +1,7 @@
 import { Candidates } from './candidates.ts';
 import { uncommitted, type Contention, type StageSight } from './cast.ts';
 import { doorOf, onlyOperatorsBring, type Shut } from './doors.ts';
-import { failureOf, retryAtOf, type EngineGoal, type EnginePhase } from './engine.ts';
+import { failureOf, isInstead, retryAtOf, type EngineGoal, type EnginePhase } from './engine.ts';
 import type { CutCode, RefusalCode } from './errors.ts';
 import { after, invariant, millis, soonest, unreachable, FOREVER } from './kinds.ts';
 import type { EngineId, Millis, ModelId, TicketId } from './kinds.ts';
@@ -147,6 +147,7 @@ export class Stage {
       if (phase.kind === 'awake') member.swap?.woke(took, now);
       else if (member.part.kind === 'leaving') member.part.for?.putAway(member.model, took, now);
     }
+    if (isInstead(phase) && member.part.kind === 'leaving') member.part.for?.stumble();
     const failure = failureOf(phase);
     // That it is still being cleared away is no new failure.
     if (failure === undefined || failureOf(before) !== undefined) return;

@@ -73,6 +73,10 @@ export class Life implements Sleeper {
     return originOf(this.port);
   }
 
+  get ranks(): number {
+    return this.#terms.family.ranks ?? 1;
+  }
+
   get clock(): Clock {
     return this.#means.clock;
   }

@@ -12,6 +12,8 @@ export interface Sleeper {
   readonly name: string;
   readonly origin: string;
   readonly port: number;
+  /** On how many GPUs processes of it work together. */
+  readonly ranks: number;
   readonly clock: Clock;
   /** The process that is the engine now: `pid` leads its group, `everyone()` is all that stems from it. */
   readonly child: Child;
@@ -43,6 +45,11 @@ export interface OwnSleep {
   reload(sleeper: Sleeper, signal: AbortSignal): Promise<void>;
   /** Whatever it remembers of earlier prompts is void. */
   forget(sleeper: Sleeper, signal: AbortSignal): Promise<void>;
+  /** Why the communicators between its processes cannot be torn down; undefined: they can, or there are none. */
+  partHindrance(sleeper: Sleeper): string | undefined;
+  /** Tears them down, and sets them up again. */
+  part(sleeper: Sleeper, signal: AbortSignal): Promise<void>;
+  rejoin(sleeper: Sleeper, signal: AbortSignal): Promise<void>;
   /** What the engine says of itself; undefined when it cannot tell. */
   sleeps(sleeper: Sleeper, signal: AbortSignal): Promise<boolean | undefined>;
   /** Sees to it that whatever else was there is there again, such as adapters. */

@@ -29,6 +29,8 @@ export interface Family {
     save(sleeper: Sleeper, signal: AbortSignal): Promise<string | undefined>;
     restore(sleeper: Sleeper, signal: AbortSignal): Promise<string | undefined>;
   };
+  /** On how many GPUs processes of it work together; 1 where nothing is said. */
+  readonly ranks?: number;
   /** Its own sleep calls, if it has any. */
   readonly ownSleep?: OwnSleep;
 }

@@ -40,6 +40,7 @@ export function vllmServe(model: ModelId, config: VllmServeModel, means: VllmMea
     servedName,
     headers,
     stopCommand: undefined,
+    ranks: ranksIn(extra),
     ownSleep: ownSleepOf(model, servedName, config, means),
     async launch(port) {
       const [program] = command;
@@ -60,6 +61,17 @@ export function vllmServe(model: ModelId, config: VllmServeModel, means: VllmMea
     },
   };
 }
+
+/** Tensors, stages and copies: each of them is a process on a GPU of its own. */
+function ranksIn(extra: readonly string[]): number {
+  return RANKS.reduce((ranks, flags) => ranks * Math.max(1, Number(valueOf(extra, flags) ?? 1) || 1), 1);
+}
+
+const RANKS = [
+  ['--tensor-parallel-size', '--tensor_parallel_size', '-tp'],
+  ['--pipeline-parallel-size', '--pipeline_parallel_size', '-pp'],
+  ['--data-parallel-size', '--data_parallel_size', '-dp'],
+];
 
 const SLEEP_MODE = ['--enable-sleep-mode', '--enable_sleep_mode', '--no-enable-sleep-mode'];
 
@@ -83,6 +95,8 @@ function ownSleepOf(
     speculates: has(extra, ['--speculative-config', '--speculative_config', '--speculative-model', '-sc']),
     lora: loraAtRunTime || has(extra, ['--enable-lora', '--enable_lora', '--lora-modules', '--lora_modules']),
     loraAtRunTime,
+    eager: has(extra, ['--enforce-eager', '--enforce_eager']),
+    plainAllReduce: has(extra, ['--disable-custom-all-reduce', '--disable_custom_all_reduce']),
     askMs: ASK_MS,
     sleepMs,
     stepMs: wakeStepMs,

@@ -12,6 +12,9 @@ export type VllmSleepTerms = {
   /** Whether anything in the config speaks of LoRA adapters, and whether they can be loaded while it runs. */
   readonly lora: boolean;
   readonly loraAtRunTime: boolean;
+  /** Whether it keeps no graphs, and no shared memory of its own between GPUs. */
+  readonly eager: boolean;
+  readonly plainAllReduce: boolean;
   /** How long one question about its state, one step that moves memory, and the loading of weights may take. */
   readonly askMs: number;
   readonly sleepMs: number;
@@ -19,10 +22,22 @@ export type VllmSleepTerms = {
   readonly loadMs: number;
 };
 
+type Communicators = { readonly part: string; readonly rejoin: string };
+
+/** How Python says that it does not know a method. */
+const NO_SUCH_METHOD = /has no attribute|not implemented|unknown method/i;
+
+/** The hooks that vLLM has of its own, and those that patched builds have. */
+const COMMUNICATORS: readonly Communicators[] = [
+  { part: 'checkpoint_prepare_distributed_state', rejoin: 'checkpoint_restore_distributed_state' },
+  { part: 'suspend_nccl', rejoin: 'resume_nccl' },
+];
+
 /** vLLM's sleep mode, over its development routes. Answers of 200 are no proof of anything here. */
 export class VllmSleep implements OwnSleep {
   readonly #terms: VllmSleepTerms;
   readonly #adapters: VllmAdapters;
+  #communicators: Communicators | undefined;
 
   constructor(terms: VllmSleepTerms) {
     this.#terms = terms;
@@ -65,11 +80,44 @@ export class VllmSleep implements OwnSleep {
   }
 
   async reload(sleeper: Sleeper, signal: AbortSignal): Promise<void> {
-    await this.#post('/collective_rpc', this.#terms.loadMs, sleeper, signal, { method: 'reload_weights' });
+    await this.#rpc('reload_weights', sleeper, signal, this.#terms.loadMs);
   }
 
   async forget(sleeper: Sleeper, signal: AbortSignal): Promise<void> {
     await this.#post('/reset_prefix_cache', this.#terms.stepMs, sleeper, signal);
+  }
+
+  partHindrance({ ranks }: Sleeper): string | undefined {
+    const { eager, plainAllReduce } = this.#terms;
+    const missing = [...(eager ? [] : ['--enforce-eager']), ...(plainAllReduce ? [] : ['--disable-custom-all-reduce'])];
+    if (ranks === 1 || missing.length === 0) return undefined;
+    return `on several GPUs level hybrid needs ${missing.join(' and ')} in extra_args`;
+  }
+
+  /** Which call there is depends on what was built into it; the first that it knows is used from then on. */
+  async part(sleeper: Sleeper, signal: AbortSignal): Promise<void> {
+    let last = '';
+    for (const communicators of this.#communicators === undefined ? COMMUNICATORS : [this.#communicators]) {
+      try {
+        await this.#rpc(communicators.part, sleeper, signal);
+        this.#communicators = communicators;
+        return;
+      } catch (error) {
+        last = error instanceof Error ? error.message : String(error);
+        if (signal.aborted) throw error;
+        if (!NO_SUCH_METHOD.test(last)) {
+          // It may have gone well in some of the processes.
+          await this.#rpc(communicators.rejoin, sleeper, signal);
+          throw error;
+        }
+      }
+    }
+    const tried = COMMUNICATORS.map(({ part }) => part).join(', ');
+    throw new DriverError(`vLLM has no call that tears down its communicators (${tried}): ${last}`);
+  }
+
+  async rejoin(sleeper: Sleeper, signal: AbortSignal): Promise<void> {
+    if (this.#communicators !== undefined) await this.#rpc(this.#communicators.rejoin, sleeper, signal);
   }
 
   async sleeps(sleeper: Sleeper, signal: AbortSignal): Promise<boolean | undefined> {
@@ -79,6 +127,10 @@ export class VllmSleep implements OwnSleep {
 
   async settle(level: 1 | 2, sleeper: Sleeper, signal: AbortSignal): Promise<void> {
     if (this.#terms.lora) await this.#adapters.restore(level, sleeper, signal);
+  }
+
+  #rpc(method: string, sleeper: Sleeper, signal: AbortSignal, limitMs = this.#terms.stepMs): Promise<void> {
+    return this.#post('/collective_rpc', limitMs, sleeper, signal, { method });
   }
 
   #get(path: string, sleeper: Sleeper, signal: AbortSignal): Promise<EngineAnswer> {

@@ -116,6 +116,12 @@ export const TABLE = {
     help: 'Failures of engines, by what they were doing.',
     labels: ['model', 'phase'],
   },
+  escalations: {
+    name: 'catnap_escalations_total',
+    type: 'counter',
+    help: 'Sleeps that failed, by the level that was asked for and the one that was done in its place; 5 is the end of the process.',
+    labels: ['model', 'from', 'to'],
+  },
   enginesStuck: {
     name: 'catnap_engine_stops_unproven_total',
     type: 'counter',

@@ -86,6 +86,7 @@ function makeMeters(registry: Registry) {
     engineState: gauge(TABLE.engineState),
     engineResidency: gauge(TABLE.engineResidency),
     engineFailures: counter(TABLE.engineFailures),
+    escalations: counter(TABLE.escalations),
     enginesStuck: counter(TABLE.enginesStuck),
     leasesCut: counter(TABLE.leasesCut),
     leftovers: counter(TABLE.leftovers),
@@ -108,6 +109,9 @@ function count(meters: Meters, fact: Fact): void {
       return countSwap(meters, fact.record);
     case 'engine-failed':
       meters.engineFailures.inc({ model: fact.model, phase: fact.failure.during });
+      return;
+    case 'sleep-escalated':
+      meters.escalations.inc({ model: fact.model, from: String(fact.from), to: String(fact.to) });
       return;
     case 'engine-stuck':
       meters.enginesStuck.inc({ model: fact.model });

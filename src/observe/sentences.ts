@@ -50,6 +50,8 @@ export function sentence(fact: Fact): Sentence {
       return say('engine', 'debug', () => `${engineName(fact.engine, fact.model)}: ${fact.from} -> ${fact.to}`);
     case 'engine-failed':
       return say('engine', fact.failure.giveUp ? 'error' : 'warn', () => failed(fact), { details: fact.lastLines });
+    case 'sleep-escalated':
+      return say('engine', 'warn', () => escalated(fact), { details: fact.lastLines });
     case 'engine-stuck':
       return say('engine', 'error', () => stuck(fact));
     case 'engine-started':
@@ -126,6 +128,11 @@ function started({ engine, model, pid, port }: Of<'engine-started'>): string {
 
 function inARow({ attempts }: Failure): string {
   return attempts < 2 ? '' : `, ${attempts} times in a row`;
+}
+
+function escalated({ engine, model, from, to, reason }: Of<'sleep-escalated'>): string {
+  const next = to === 5 ? 'it is stopped instead (level 5)' : `level ${to} is tried instead`;
+  return `${engineName(engine, model)} could not be put to sleep at level ${from}: ${reason}; ${next}`;
 }
 
 function stuck({ engine, model, reason }: Of<'engine-stuck'>): string {

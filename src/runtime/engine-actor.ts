@@ -125,6 +125,17 @@ export class EngineActor {
       const lastLines = this.driver.tail(LAST_LINES);
       this.#report({ kind: 'engine-failed', engine, model, failure, retryInMs, lastLines });
     }
+    if ((to.kind === 'falling-asleep' || to.kind === 'stopping') && to.instead !== undefined) {
+      const level = to.kind === 'stopping' ? 5 : to.level;
+      this.#report({
+        kind: 'sleep-escalated',
+        engine,
+        model,
+        ...to.instead,
+        to: level,
+        lastLines: this.driver.tail(LAST_LINES),
+      });
+    }
     if (to.kind === 'stuck') this.#report({ kind: 'engine-stuck', engine, model, reason: to.reason });
   }
 

@@ -11,17 +11,12 @@ import { timed } from './timed.ts';
 export function level2(own: OwnSleep, answerMs: number): Level {
   /** What it answered to the sample question when it was well. */
   let well: string | undefined;
-  const sample = async (sleeper: Sleeper, signal: AbortSignal): Promise<string | undefined> => {
-    const said = await within(sleeper.clock, answerMs, signal, (limit) => sleeper.sample(limit));
-    if (signal.aborted) throw reasonOf(signal);
-    return said;
-  };
   return {
     level: 2,
     hindrance: (sleeper, signal) => own.hindrance(2, sleeper, signal),
     sleep: (sleeper, { signal }) =>
       timed(sleeper.clock, async () => {
-        well ??= await sample(sleeper, signal);
+        well ??= await sampled(sleeper, answerMs, signal);
         await own.release(2, sleeper, signal);
       }),
     wake: (sleeper, { signal }) =>
@@ -30,7 +25,7 @@ export function level2(own: OwnSleep, answerMs: number): Level {
         () => fillAgain(own, sleeper, signal),
         async () => {
           await own.settle(2, sleeper, signal);
-          const said = await sample(sleeper, signal);
+          const said = await sampled(sleeper, answerMs, signal);
           if (well === undefined || isRubbish(well)) return;
           if (said === undefined) throw new DriverError(`${sleeper.name} does not answer after level 2`);
           if (isRubbish(said))
@@ -42,8 +37,15 @@ export function level2(own: OwnSleep, answerMs: number): Level {
   };
 }
 
+/** What it says to the sample question, in so much time. */
+export async function sampled(sleeper: Sleeper, answerMs: number, signal: AbortSignal): Promise<string | undefined> {
+  const said = await within(sleeper.clock, answerMs, signal, (limit) => sleeper.sample(limit));
+  if (signal.aborted) throw reasonOf(signal);
+  return said;
+}
+
 /** Nothing may be asked of the engine before the last step: half awake it dies of a request. */
-async function fillAgain(own: OwnSleep, sleeper: Sleeper, signal: AbortSignal): Promise<void> {
+export async function fillAgain(own: OwnSleep, sleeper: Sleeper, signal: AbortSignal): Promise<void> {
   await own.resume('weights', sleeper, signal);
   await own.reload(sleeper, signal);
   await own.resume('kv_cache', sleeper, signal);
@@ -51,4 +53,4 @@ async function fillAgain(own: OwnSleep, sleeper: Sleeper, signal: AbortSignal): 
 }
 
 /** Nothing, or one sign again and again: what comes of weights that are all zero. */
-const isRubbish = (text: string): boolean => /^\s*$|^\s*(\S)\1*\s*$/.test(text);
+export const isRubbish = (text: string): boolean => /^\s*$|^\s*(\S)\1*\s*$/.test(text);

@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { test as base } from 'vitest';
 import { engineHttp } from '../../src/adapters/engine-http.ts';
+import { systemMachine } from '../../src/adapters/machine.ts';
 import { NvidiaSmi } from '../../src/adapters/nvidia-smi.ts';
 import { openProcesses } from '../../src/adapters/processes.ts';
 import { systemPrograms } from '../../src/adapters/programs.ts';
@@ -54,7 +55,8 @@ export const test = base.extend<{ engines: Engines }>({
         const warned = (message: string): void => void engine.warnings.push(message);
         const checkpoints = checkpointsOf({ config, processes, programs, onProblem: warned });
         const conversations = conversationsOf({ ...config, state_dir: join(folder, 'state') });
-        const levelsOf = levelMaker(config, { clock, gpu, checkpoints, warned });
+        const machine = systemMachine();
+        const levelsOf = levelMaker(config, { clock, gpu, machine, programs, processes, checkpoints, warned });
         const ports = { clock, processes, http, programs, stubs: stubServers, nearest, levelsOf, conversations };
         const driver = new DriverRegistry(ports, config).makeDriver(
           { model: modelId('alpha'), replica: drivers.length, config: alpha },

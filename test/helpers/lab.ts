@@ -28,6 +28,11 @@ export class Lab {
     writeFileSync(join(this.#folder, 'bin', 'sudo'), sudo, { mode: 0o755 });
   }
 
+  /** The driver's version, as far as cuda-checkpoint is concerned. */
+  setDriver(version: '550' | '580'): void {
+    this.ledger.plan({ point: 'cuda.driver', kind: version, times: 1_000_000 });
+  }
+
   tool(name: (typeof TOOLS)[number]): string {
     return join(this.#folder, 'bin', name);
   }

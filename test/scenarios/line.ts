@@ -68,11 +68,19 @@ export class Line {
 
   /** Level 5 where nothing is said. */
   level(name: string): SleepLevel {
-    const value = this.#options.get(name) ?? '5';
-    const level = LEVELS.get(value);
-    if (level === undefined) throw new Error(`there is no level ${value}`);
-    return level;
+    return levelOf(this.#options.get(name) ?? '5');
   }
+
+  /** `1,2,4`. */
+  levels(name: string): readonly SleepLevel[] {
+    return (this.#options.get(name) ?? '').split(',').flatMap((value) => (value === '' ? [] : [levelOf(value)]));
+  }
+}
+
+function levelOf(value: string): SleepLevel {
+  const level = LEVELS.get(value);
+  if (level === undefined) throw new Error(`there is no level ${value}`);
+  return level;
 }
 
 function splitOption(word: string): [string, string] {

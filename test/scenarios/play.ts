@@ -1,4 +1,5 @@
 import { defaultEngineRules, type Engine, type EngineCommand, type EngineEvent } from '../../src/core/engine.ts';
+import type { EnginePhase, EngineRules } from '../../src/core/engine.ts';
 import { after, engineId, FOREVER, invariant, modelId, ticketId } from '../../src/core/kinds.ts';
 import type { EngineId, Millis, ModelId } from '../../src/core/kinds.ts';
 import type { ModelTerms } from '../../src/core/member.ts';
@@ -20,6 +21,8 @@ export class Play implements Hooks {
   readonly now = (): Millis => this.#timeline.now;
   readonly #timeline = new Timeline();
   readonly #models: ModelTerms[] = [];
+  /** What each may be put to. */
+  readonly #naps = new Map<ModelId, EngineRules['naps']>();
   readonly #tickets = new Map<number, ModelId>();
   /** What each engine has been told and has not answered, and what it was told before that. */
   readonly #orders = new Map<EngineId, Order>();
@@ -40,6 +43,10 @@ export class Play implements Hooks {
       case 'model':
         invariant(this.#theatre === undefined, 'models are set up before the play begins');
         this.#models.push(termsOf(line));
+        this.#naps.set(
+          modelId(line.word(0)),
+          line.levels('naps').filter((level) => level !== 5),
+        );
         return;
       case 'wait':
         return this.#wait(line.duration(0));
@@ -117,7 +124,7 @@ export class Play implements Hooks {
       this.#superseded.set(id, order);
       this.#orders.delete(id);
     }
-    if (engine.phase !== before.phase) this.#say(`${id} ${before.phase.kind} -> ${engine.phase.kind}`);
+    if (engine.phase !== before.phase) this.#say(`${id} ${sayPhase(before.phase)} -> ${sayPhase(engine.phase)}`);
     this.#alarm(id, this.#playing.engineDueAt(id), () => this.#playing.step(id, { kind: 'time-passed' }));
   }
 
@@ -142,8 +149,12 @@ export class Play implements Hooks {
       policy: this.#policy(),
       priorityStepMs: this.#stage.time('step', 30_000),
     };
-    this.#theatre = new Theatre(realCore, options, () => defaultEngineRules, this);
+    this.#theatre = new Theatre(realCore, options, (model) => this.#rulesOf(model), this);
     return this.#theatre;
+  }
+
+  #rulesOf(model: ModelId): EngineRules {
+    return { ...defaultEngineRules, naps: this.#naps.get(model) ?? [] };
   }
 
   #policy(): Policy {
@@ -242,6 +253,12 @@ export class Play implements Hooks {
     this.#said.push(`> ${time}${said}`);
   }
 }
+
+/** The level is named where it is not the one that was asked for. */
+const sayPhase = (phase: EnginePhase): string =>
+  (phase.kind === 'falling-asleep' || phase.kind === 'asleep') && phase.instead !== undefined
+    ? `${phase.kind}(${phase.level} instead of ${phase.instead.from})`
+    : phase.kind;
 
 function termsOf(line: Line): ModelTerms {
   const model = modelId(line.word(0));

@@ -36,13 +36,14 @@ export class Machine {
     return this.#process?.leads ?? false;
   }
 
-  /** Carries out a command. One that is still in hand is dropped, which only a stop may do. */
+  /** Carries out a command. One that is still in hand is dropped, which only a stop or a deeper sleep may do. */
   run(epoch: number, command: EngineCommand): void {
     const { id } = this.#options;
     const before = this.#order;
     if (before !== undefined) {
       const told = `${id} is told to ${command.kind} while it has to ${before.command.kind}`;
-      must(command.kind === 'stop' && before.command.kind !== 'stop', told);
+      const deeper = command.kind === 'sleep' && before.command.kind === 'sleep';
+      must(deeper || (command.kind === 'stop' && before.command.kind !== 'stop'), told);
       this.#forget(before);
     }
     const order = { epoch, command, since: this.#options.now() };

@@ -1,5 +1,5 @@
 import type { EngineRules } from '../../src/core/engine.ts';
-import { engineId, modelId, type ModelId, type SleepLevel } from '../../src/core/kinds.ts';
+import { engineId, modelId, type ModelId, type NapLevel, type SleepLevel } from '../../src/core/kinds.ts';
 import type { ModelTerms } from '../../src/core/member.ts';
 import type { PolicyName } from '../../src/core/policy/index.ts';
 import type { PolicyTerms } from '../../src/core/policy/policy.ts';
@@ -68,6 +68,8 @@ export type WorldPlan = {
 };
 
 const LEVELS: readonly [SleepLevel, ...SleepLevel[]] = [1, 2, 3, 4, 'hybrid', 5, 5, 5];
+/** From the lightest to the deepest. */
+const NAPS: readonly NapLevel[] = [1, 2, 3, 'hybrid', 4];
 const SECOND = 1_000;
 
 /**
@@ -166,6 +168,7 @@ function drawModel(random: Random, n: number, heaviest: number): ModelPlan {
         longestDelayMs: limit(5, 60),
         crashesBeforeGivingUp: random.int(1, 3),
       },
+      naps: random.chance(0.4) ? [] : NAPS.filter(() => random.chance(0.7)),
       stopAgainMs: limit(1, 5),
     },
     startMs,

@@ -1,4 +1,4 @@
-import type { Engine, EngineEvent } from '../../src/core/engine.ts';
+import type { Engine, EngineEvent, EngineRules } from '../../src/core/engine.ts';
 import { after, soonest, ticketId, unreachable } from '../../src/core/kinds.ts';
 import type { EngineId, Millis, ModelId, SleepLevel, TicketId } from '../../src/core/kinds.ts';
 import type { LoadTerms, StageEffect, StageEvent } from '../../src/core/stage-events.ts';
@@ -140,6 +140,12 @@ class World implements Hooks {
   settled(): void {
     for (const checker of this.#checkers) checker.settled?.();
     this.#alarm('stage', this.theatre.stage.dueAt, () => this.theatre.post({ kind: 'time-passed' }));
+  }
+
+  rulesOf(id: EngineId): EngineRules {
+    const plan = this.plan.models.find(({ terms }) => terms.engines.includes(id));
+    must(plan !== undefined, `there is no ${id}`);
+    return plan.rules;
   }
 
   lives(id: EngineId): boolean {

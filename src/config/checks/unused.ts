@@ -9,7 +9,6 @@ export const unusedKeys: Check = ({ config: { policy }, wrote }) => {
       ({ key, policies }) =>
         [['policy', key], `has no effect under "${policy.policy_type}": ${readers(policies)} it`] as const,
     ),
-    [['checkpoint', 'cuda_checkpoint_path'], 'has no effect: this version does not do sleep level 3'],
   ];
   if (!policy.drain_before_switch) {
     unused.push([['policy', 'drain_timeout_secs'], 'has no effect, since "drain_before_switch": false never waits']);

@@ -1,4 +1,4 @@
-import type { Engine, EngineEvent } from '../../../src/core/engine.ts';
+import type { Engine, EngineEvent, EngineRules } from '../../../src/core/engine.ts';
 import type { EngineId, Millis, ModelId } from '../../../src/core/kinds.ts';
 import type { Member } from '../../../src/core/member.ts';
 import type { StageEffect, StageEvent } from '../../../src/core/stage-events.ts';
@@ -18,6 +18,7 @@ export type Scene = {
   readonly now: () => Millis;
   /** The earliest moment by which a shutdown that was asked for has to be forced. */
   readonly closingAt: Millis | undefined;
+  rulesOf(engine: EngineId): EngineRules;
   /** Whether the process of the engine is alive, whatever is believed of it. */
   lives(engine: EngineId): boolean;
 };

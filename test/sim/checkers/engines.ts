@@ -1,5 +1,5 @@
-import type { Engine, EngineEvent } from '../../../src/core/engine.ts';
-import type { EngineId, ModelId } from '../../../src/core/kinds.ts';
+import type { Engine, EngineEvent, EnginePhase } from '../../../src/core/engine.ts';
+import type { EngineId, ModelId, NapLevel } from '../../../src/core/kinds.ts';
 import type { PartKind } from '../../../src/core/cast.ts';
 import type { StageEvent } from '../../../src/core/stage-events.ts';
 import { must } from '../violation.ts';
@@ -32,8 +32,27 @@ export class EnginesChecker implements Checker {
     const asked = event.kind === 'goal-set' && event.atOnce;
     must(!starts || asked || now >= (this.#pauses.get(id) ?? 0), `${id} is started in the pause after its failure`);
     if (starts) this.#pauses.delete(id);
+    if (moved && before.phase.kind === 'falling-asleep') this.#goesDeeper(id, before.phase.level, phase, event);
     const ends = goal.kind !== 'off' || phase.kind === 'off' || phase.kind === 'failed' || isEnding(phase.kind);
     must(ends, `${id} shall be off and goes on ${phase.kind}`);
+  }
+
+  /** What would not sleep goes deeper, or is ended; it is never let be, nor asked for less. */
+  #goesDeeper(id: EngineId, from: NapLevel, phase: EnginePhase, event: EngineEvent): void {
+    if (event.kind !== 'command-failed' && event.kind !== 'time-passed') return;
+    const next = this.#next(id, from);
+    if (phase.kind === 'stopping') {
+      must(next === undefined, `${id} is ended although level ${next} is open to it`);
+      return;
+    }
+    const deeper = phase.kind === 'falling-asleep' && phase.level === next;
+    must(deeper, `${id} failed to sleep at level ${from} and goes on ${phase.kind}`);
+  }
+
+  #next(id: EngineId, from: NapLevel): NapLevel | undefined {
+    const { naps } = this.#scene.rulesOf(id);
+    const at = naps.indexOf(from);
+    return at < 0 ? undefined : naps[at + 1];
   }
 
   handled(event: StageEvent): void {

@@ -19,6 +19,19 @@ export const ENGINE: readonly Mutant[] = [
     '  return still(engine);',
   ),
   engine(
+    'a sleep that failed counts',
+    'return escalate(engine, { from: phase.level, reason: why.reason }, now, rules);',
+    'return finished(engine, now, rules);',
+  ),
+  engine('a sleep that failed is tried again', 'rules.naps[at + 1]', 'rules.naps[at]'),
+  engine('a sleep that failed goes lighter', 'rules.naps[at + 1]', 'rules.naps[at - 1]'),
+  engine('a level that is not allowed leads to the first', 'at < 0 ? undefined : rules', 'rules'),
+  engine(
+    'a sleep that failed is let be',
+    'if (next === undefined) return stop(engine, undefined, now, rules, instead);',
+    "if (next === undefined) return still({ ...engine, epoch: engine.epoch + 1, phase: { kind: 'awake', since: now } });",
+  ),
+  engine(
     'a stop without proof counts',
     'return stuck(engine, undefined, why.reason, now, rules);',
     'return finished(engine, now, rules);',

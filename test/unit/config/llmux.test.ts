@@ -88,12 +88,6 @@ describe('what this version does not do is said', () => {
     }
   });
 
-  test('the program of level 3 is of no use yet', ({ expect }) => {
-    expect(warningsOf(checkpointed)).toContain(
-      'checkpoint.cuda_checkpoint_path has no effect: this version does not do sleep level 3',
-    );
-  });
-
   test('keys that only those policies read are named', ({ expect }) => {
     const policy = {
       coalesce_window_ms: 2000,

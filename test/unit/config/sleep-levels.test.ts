@@ -1,4 +1,5 @@
 import { describe, test } from 'vitest';
+import { LEVELS } from '../../../src/config/sleep-levels.ts';
 import { goodConfig, problemsOf, warningsOf } from '../../helpers/config.ts';
 
 const alpha = { backend: 'llama_server', model_path: '/models/alpha.gguf' };
@@ -9,9 +10,17 @@ const one = (model: unknown, rest: object = {}): unknown => ({ models: { a: mode
 
 describe('sleep levels', () => {
   test.for<[object, unknown, string]>([
-    [alpha, 1, 'is 1, which llama_server cannot do. In this version it can do 4, 5.'],
-    [alpha, 'hybrid', 'is hybrid, which llama_server cannot do. In this version it can do 4, 5.'],
-    [server, 2, 'is 2, which command cannot do. In this version it can do 4, 5.'],
+    [
+      alpha,
+      1,
+      `is 1, which llama_server cannot do. In this version it can do ${LEVELS.llama_server.works.join(', ')}.`,
+    ],
+    [
+      alpha,
+      'hybrid',
+      `is hybrid, which llama_server cannot do. In this version it can do ${LEVELS.llama_server.works.join(', ')}.`,
+    ],
+    [server, 2, `is 2, which command cannot do. In this version it can do ${LEVELS.command.works.join(', ')}.`],
     [stub, 4, 'is 4, which stub cannot do. In this version it can do 1, 2, 5.'],
   ])('%j %s', ([model, sleep_level, problem], { expect }) => {
     expect(problemsOf(one({ ...model, sleep_level }))).toEqual([`models.a.sleep_level ${problem}`]);

@@ -8,6 +8,7 @@ import { DriverRegistry } from '../../../src/engines/registry.ts';
 import type { Gpu } from '../../../src/ports/gpu.ts';
 import type { Checkpoints } from '../../../src/ports/checkpoints.ts';
 import type { Conversations } from '../../../src/ports/conversations.ts';
+import type { Machine } from '../../../src/ports/machine.ts';
 import type { Program } from '../../../src/ports/programs.ts';
 import type { StubServers } from '../../../src/ports/stub-server.ts';
 import type { Level } from '../../../src/sleep/level.ts';
@@ -18,6 +19,7 @@ import { answered, REFUSED, ScriptedHttp, ScriptedProcesses } from './scripted-p
 
 const ALPHA: ModelId = modelId('alpha');
 
+const noMachine: Machine = { isRoot: true, mapsGpu: async () => [], availableMib: async () => undefined };
 const noGpu: Gpu = { read: async () => ({ kind: 'absent', reason: 'there is no GPU here' }) };
 
 type Told = { readonly exited: [number, string][]; readonly warned: string[] };
@@ -48,7 +50,15 @@ export function oneEngine(
   const warned = (message: string): void => void told.warned.push(message);
   const memory = new MemoryProof({ clock, gpu, timeoutMs: 1_000 });
   const proofs = { memory, answerMs: 1_000, warned };
-  const maker = levelMaker(config, { clock, gpu, checkpoints: noCheckpoints, warned });
+  const maker = levelMaker(config, {
+    clock,
+    gpu,
+    machine: noMachine,
+    programs: { find },
+    processes,
+    checkpoints: noCheckpoints,
+    warned,
+  });
   const registry = new DriverRegistry(
     {
       clock,

@@ -57,6 +57,15 @@ export const EVERY_FACT: { readonly [Kind in Fact['kind']]: Extract<Fact, { read
     retryInMs: 2_000,
     lastLines: ['loading beta.gguf', 'error: no such file'],
   },
+  'sleep-escalated': {
+    kind: 'sleep-escalated',
+    engine,
+    model: beta,
+    from: 1,
+    to: 5,
+    reason: 'vLLM /sleep: it answered 500',
+    lastLines: ['error: no'],
+  },
   'engine-stuck': { kind: 'engine-stuck', engine, model: beta, reason: 'pid 41 is still there' },
   'engine-started': {
     kind: 'engine-started',

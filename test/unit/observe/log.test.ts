@@ -44,6 +44,9 @@ const LINES: { readonly [Kind in Fact['kind']]: string } = {
     'error beta could not start, 2 times in a row: exited with code 1: no such file; it may be tried again after 2.0 s\n' +
     '                   | loading beta.gguf\n' +
     '                   | error: no such file\n',
+  'sleep-escalated':
+    'warn  beta could not be put to sleep at level 1: vLLM /sleep: it answered 500; it is stopped instead (level 5)\n' +
+    '                   | error: no\n',
   'engine-stuck': 'error beta could not be stopped: pid 41 is still there; it is tried again\n',
   'engine-started': 'debug beta has started (pid 41, port 8002)\n                   | llama-server --port 8002\n',
   'swap-planned': 'info  swapping alpha for beta for 3 waiting requests\n',

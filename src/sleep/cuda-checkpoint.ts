@@ -1,0 +1,87 @@
+import { DriverError } from '../engines/driver.ts';
+import type { Machine } from '../ports/machine.ts';
+import type { Processes } from '../ports/process.ts';
+import type { Programs } from '../ports/programs.ts';
+
+export type CudaAction = 'lock' | 'checkpoint' | 'restore' | 'unlock';
+
+export type CudaMeans = {
+  readonly program: string;
+  readonly programs: Programs;
+  readonly processes: Pick<Processes, 'ask'>;
+  readonly machine: Machine;
+  /** How long one step that moves memory may take. */
+  readonly stepMs: number;
+};
+
+/** Starting CUDA alone can take seconds. */
+const STATE_MS = 30_000;
+const HELP_MS = 10_000;
+/** How long the work that a process has given its GPU may take to end. */
+const LOCK_MS = 10_000;
+
+/** The program that freezes the GPU state of a process. It repairs nothing: what fails half way is not to be used again. */
+export class CudaCheckpoint {
+  readonly #means: CudaMeans;
+  /** Whether this version of it can do one step at a time, by the file that was asked. */
+  #steps: { readonly mark: string; readonly known: boolean } | undefined;
+
+  constructor(means: CudaMeans) {
+    this.#means = means;
+  }
+
+  /** Why it cannot be used here. */
+  async hindrance(): Promise<string | undefined> {
+    const { program, programs, machine, processes } = this.#means;
+    if ((await programs.find(program)) === undefined)
+      return `${program} was not found (checkpoint.cuda_checkpoint_path)`;
+    if (machine.isRoot) return undefined;
+    const { code } = await processes.ask(['sudo', '-n', program, '--help'], HELP_MS);
+    return code === 0
+      ? undefined
+      : `${program} needs root: run catnap as root, or allow it in sudoers without a password`;
+  }
+
+  /** Whether locking and freezing are steps of their own; if not, several processes cannot be frozen together. */
+  async hasSteps(): Promise<boolean> {
+    const { program, programs, processes } = this.#means;
+    const mark = (await programs.find(program))?.mark ?? '';
+    if (this.#steps?.mark !== mark) {
+      const { output } = await processes.ask([program, '--help'], HELP_MS);
+      this.#steps = { mark, known: output.includes('--action') };
+    }
+    return this.#steps.known;
+  }
+
+  /** `running`, `locked`, `checkpointed` or `failed`; undefined for a process that has no CUDA. */
+  async stateOf(pid: number): Promise<string | undefined> {
+    const { code, output } = await this.#ask(['--get-state', '--pid', String(pid)], STATE_MS);
+    if (code === null) throw new DriverError(`the CUDA state of process ${pid} could not be read in time`);
+    return code === 0 ? output.trim().split('\n').at(-1) : undefined;
+  }
+
+  async act(action: CudaAction, pid: number): Promise<void> {
+    const limit = action === 'lock' ? ['--timeout', String(LOCK_MS)] : [];
+    await this.#do(action, ['--action', action, '--pid', String(pid), ...limit], pid);
+  }
+
+  async toggle(pid: number): Promise<void> {
+    await this.#do('toggle', ['--toggle', '--pid', String(pid)], pid);
+  }
+
+  async #do(what: string, args: readonly string[], pid: number): Promise<void> {
+    const { stepMs } = this.#means;
+    const { code, output } = await this.#ask(args, stepMs);
+    if (code === 0) return;
+    const said = output.trim().split('\n').at(-1) ?? '';
+    const why = code === null ? `it did not end within ${stepMs / 1_000} s` : said === '' ? `code ${code}` : said;
+    throw new DriverError(`cuda-checkpoint could not ${what} process ${pid}: ${why}`);
+  }
+
+  #ask(args: readonly string[], limitMs: number) {
+    const { program, processes, machine } = this.#means;
+    return machine.isRoot
+      ? processes.ask([program, ...args], limitMs)
+      : processes.ask(['sudo', '-n', program, ...args], limitMs);
+  }
+}

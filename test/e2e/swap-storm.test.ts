@@ -1,0 +1,28 @@
+import { test } from '../helpers/e2e.ts';
+import { Lab } from '../helpers/lab.ts';
+import { chance, stormConfig, swapStorm } from '../helpers/swap-storm.ts';
+
+const SWAPS = Number(process.env['STORM_SWAPS'] ?? 40);
+const SEED = Number(process.env['STORM_SEED'] ?? 7);
+/** One swap in a storm takes a second or two on a busy machine, and five when something hangs. */
+const LIMIT_MS = 60_000 + SWAPS * 6_000;
+
+test(
+  `in ${SWAPS} swaps among five models at mixed levels, while things go wrong, every request is answered and memory is never overdrawn`,
+  { timeout: LIMIT_MS },
+  async ({ expect, start, folder }) => {
+    const lab = new Lab(folder);
+    try {
+      const catnap = await start(stormConfig(lab), { env: lab.env });
+      const { wrong, refused, swaps, faults, answered } = await swapStorm(catnap, lab, SWAPS, chance(SEED));
+      expect(wrong).toEqual([]);
+      expect(refused).toEqual([]);
+      expect(swaps).toBeGreaterThanOrEqual(SWAPS);
+      // It was a storm.
+      expect([faults > SWAPS / 20, answered >= SWAPS]).toEqual([true, true]);
+      expect(catnap.facts('sleep-escalated').length).toBeGreaterThan(0);
+    } finally {
+      lab.ledger.close();
+    }
+  },
+);

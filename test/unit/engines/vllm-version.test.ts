@@ -1,0 +1,30 @@
+import { test } from 'vitest';
+import { knownBad, versionOf } from '../../../src/engines/vllm-version.ts';
+
+test('the leading numbers of a version count, also of builds from source', ({ expect }) => {
+  expect(versionOf('0.28.0')).toEqual([0, 28, 0]);
+  expect(versionOf('v0.20.1rc2.dev3+gabc')).toEqual([0, 20, 1]);
+  expect(versionOf('1.2')).toEqual([1, 2, 0]);
+  expect(['dev', '', 'undefined'].map(versionOf)).toEqual([undefined, undefined, undefined]);
+});
+
+test.for<[string, string, { lora?: boolean }, readonly (1 | 2)[]]>([
+  ['0.8.2', 'Qwen/Qwen3-14B', {}, [2]],
+  ['0.8.3', 'Qwen/Qwen3-14B', {}, []],
+  ['0.13.0', 'Qwen/Qwen3-14B', {}, []],
+  ['0.13.0', 'openai/gpt-oss-20b', {}, [2]],
+  ['0.14.0', 'Qwen/Qwen3-14B', {}, [1, 2]],
+  ['0.16.9', 'Qwen/Qwen3-14B', {}, [1, 2]],
+  ['0.17.0', 'openai/gpt-oss-20b', {}, []],
+  ['0.29.0', 'google/gemma-4-12b-it', {}, [2]],
+  ['0.29.0', 'google/gemma-3-12b-it', {}, []],
+  ['0.27.1', 'nvidia/Nemotron-H-8B', { lora: true }, [1]],
+  ['0.27.1', 'nvidia/Nemotron-H-8B', {}, []],
+  ['0.28.0', 'nvidia/Nemotron-H-8B', { lora: true }, []],
+])('vLLM %s with %s %j cannot do %j', ([text, name, { lora = false }, bad], { expect }) => {
+  const version = versionOf(text) ?? [0, 0, 0];
+  const found = ([1, 2] as const).filter(
+    (level) => knownBad(level, { version, names: [name, 'alpha'], lora }) !== undefined,
+  );
+  expect(found).toEqual(bad);
+});
