@@ -301,6 +301,8 @@ function limitsOf(config: Config): Gate['limits'] {
     headerMs: ms(config.header_timeout_secs),
     maxBodyBytes: config.max_body_bytes,
     bodyMs: ms(config.body_timeout_secs),
+    passOnBytes: config.body_pass_on_bytes,
+    passOnMs: ms(config.body_pass_on_secs),
     keepAliveMs: ms(config.keep_alive_secs),
     slowReaderMs: ms(config.slow_reader_secs),
     connectMs: ms(config.connect_timeout_secs),

@@ -66,6 +66,14 @@ export const requestLimits = {
     count(0, 1_048_576 * MIB).default(8_192 * MIB),
     'How much disk all of them may hold, in `bodies` of `state_dir`. Where memory and this are used up, requests are answered 503 (`body_not_kept`). 0: nothing is written.',
   ),
+  body_pass_on_bytes: key(
+    count(0, 16_384 * MIB).default(MIB / 4),
+    'From which announced size on a body is passed on to its engine while it still arrives, where its model is awake and has a place free. 0: each is read whole first.',
+  ),
+  body_pass_on_secs: key(
+    seconds(0.1).default(30),
+    'How long such a body may take from then on, since it holds a place at the engine. One that would take more than a third of this is read whole first.',
+  ),
   body_timeout_secs: key(seconds(0.1).default(300), 'How long a whole request may take to arrive.'),
   slow_reader_secs: key(
     seconds(1).default(300),

@@ -1,7 +1,7 @@
 /** How a request can end. The list is closed: each request ends in exactly one of these and is counted once. */
 export const OUTCOMES = {
   served: 'the engine answered to the end, whatever its status was',
-  rejected: 'refused before it had a lease: bad request, unknown model, lane full, shutting down',
+  rejected: 'refused before an engine had it whole: bad request, unknown model, lane full, shutting down',
   expired: 'waited longer than request_timeout_secs for its turn',
   abandoned: 'the client left while the request waited',
   aborted: 'the client left while the request was served',

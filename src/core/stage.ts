@@ -61,6 +61,13 @@ export class Stage {
     return this.#closing === undefined;
   }
 
+  /** Whether a request for this model that came now would be granted at once: nobody is before it, and no swap is due. */
+  hasPlaceFor(model: ModelId): boolean {
+    const member = this.#members.get(model);
+    if (member === undefined || !this.accepting || member.unloads.length > 0 || this.barred(model)) return false;
+    return member.part.kind === 'on' && member.lane.length === 0 && member.freeEngine() !== undefined;
+  }
+
   /** When to send `time-passed` if nothing happens before. */
   get dueAt(): Millis | undefined {
     let due = soonest(this.#lookAgainAt, this.#closing?.cut === false ? this.#closing.deadline : undefined);

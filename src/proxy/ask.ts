@@ -1,16 +1,18 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Entry } from '../access/door.ts';
 import { invariant } from '../core/kinds.ts';
+import type { Backend } from '../engines/driver.ts';
 import { codingsOf } from './decode.ts';
 import type { Refusal } from './envelope.ts';
 import { FormScanner } from './form-scan.ts';
 import type { Arrival, Gate, Target } from './gate.ts';
-import { Intake } from './intake.ts';
+import { Intake, type Read } from './intake.ts';
 import { lookUp, modelMeant } from './meant.ts';
 import { ModelScanner } from './model-scan.ts';
 import type { NameScanner, Range } from './name-scanner.ts';
-import { Withheld, type Body } from './outflow.ts';
-import { Rewriter, type Rewrite } from './rewrite.ts';
+import type { Body } from './outflow.ts';
+import { PassingBody, type Renaming } from './passing-body.ts';
+import { editsFor } from './rewrite-body.ts';
 import type { Named, Route } from './route.ts';
 import type { Edit } from './splicer.ts';
 
@@ -46,7 +48,15 @@ type NameInBody = {
   readonly write: (name: string) => string;
 };
 
+/** A request whose model is known, and whose body is still on its way. */
+export type Coming = { readonly kind: 'coming'; readonly target: Target };
+
 export type NotAsked = { readonly kind: 'left' } | { readonly kind: 'refused'; readonly refusal: Refusal };
+
+/** So much of a body tells how fast it comes. */
+const SAMPLE = 65_536;
+/** It is to be here in this part of the time that it has, as far as can be foreseen. */
+const HURRY = 3;
 
 type InferRoute = Extract<Route, { readonly kind: 'infer' }>;
 
@@ -77,7 +87,7 @@ export class Asking {
   }
 
   /** What is wrong is told as soon as it is known, also in the middle of an upload. */
-  async read(): Promise<Asked | NotAsked> {
+  async read(): Promise<Asked | Coming | NotAsked> {
     const { req, res, arrival, expectsContinue } = this.#call;
     const { limits, bodies, clock } = this.#gate;
     const codings = codingsOf(req.headers['content-encoding']);
@@ -95,11 +105,82 @@ export class Asking {
       expectsContinue,
       look: (chunk) => this.#look(chunk),
       judge: () => this.#judge(),
+      enough: codings.length === 0 ? this.#enough() : undefined,
     });
     const read = await this.#intake.read();
+    if (read.kind === 'enough' && this.#target !== undefined) return { kind: 'coming', target: this.#target };
+    return this.#judged(this.#intake, read);
+  }
+
+  /** What was coming, once it is here. */
+  async rest(): Promise<Asked | NotAsked> {
+    const intake = this.#intake;
+    invariant(intake !== undefined, 'the rest is asked for of what was not begun');
+    return this.#judged(intake, await intake.rest());
+  }
+
+  /** Whether what is coming can still be passed on. */
+  get passable(): boolean {
+    return this.#intake?.divertible === true;
+  }
+
+  /** Passes on what is coming, as a body that is sent while it comes. */
+  passOn({ servedName }: Backend): Asked {
+    const [intake, target] = [this.#intake, this.#target];
+    invariant(intake !== undefined && target !== undefined, 'a body is passed on that has not come');
+    const { limits, clock } = this.#gate;
+    const body = new PassingBody({
+      announced: this.#announced,
+      renaming: servedName === undefined ? undefined : this.#renaming(servedName),
+      limitMs: limits.passOnMs,
+      clock,
+      drained: () => intake.goOn(),
+    });
+    intake.divert(body);
+    return this.#asked(target, body, { nameInBody: undefined, edits: [] });
+  }
+
+  /** The question has been heard, and is not asked again. */
+  sent(): void {
+    this.#intake?.sent();
+  }
+
+  #renaming(text: string): Renaming | undefined {
+    const scanner = this.#scanner;
+    if (scanner?.name === undefined || scanner.name === text) return undefined;
+    return { scanner, text: WRITERS[this.#route.named.in](text) };
+  }
+
+  get #announced(): number {
+    return Number(this.#call.req.headers['content-length'] ?? 0);
+  }
+
+  /**
+   * Which bodies need not be here whole to be sent: large ones whose length is known, that nothing but the name is changed in,
+   * and that come fast enough to be here soon.
+   */
+  #enough(): (() => boolean) | undefined {
+    const { limits, clock } = this.#gate;
+    const announced = this.#announced;
+    if (limits.passOnBytes === 0 || announced < limits.passOnBytes) return undefined;
+    // These are looked at whole.
+    if (this.#route.looks || this.#route.steers !== undefined) return undefined;
+    const startedAt = clock.now();
+    return () => {
+      const { bytes } = this;
+      const target = this.#target;
+      if (target === undefined || bytes < SAMPLE) return false;
+      if (target.rewrite !== undefined && this.#route.named.in === 'body') return false;
+      const restMs = ((clock.now() - startedAt) / bytes) * (announced - bytes);
+      return restMs * HURRY <= limits.passOnMs;
+    };
+  }
+
+  async #judged(intake: Intake, read: Read): Promise<Asked | NotAsked> {
     switch (read.kind) {
+      case 'enough':
       case 'whole':
-        return this.#whole(this.#intake.body);
+        return this.#whole(intake.body);
       case 'refused':
         return { kind: 'refused', refusal: this.#withRetry(read.refusal) };
       case 'left':
@@ -149,15 +230,20 @@ export class Asking {
   }
 
   async #whole(body: Body): Promise<Asked | NotAsked> {
-    const { named, target: path } = this.#route;
+    const { named } = this.#route;
     const target = this.#target;
     invariant(target !== undefined, 'a body passed without a model');
     const scan = this.#scanner?.end();
     const nameInBody = scan?.kind === 'found' ? { name: scan.name, at: scan.at, write: WRITERS[named.in] } : undefined;
     const edits = named.in === 'body' && target.rewrite !== undefined ? await editsFor(target.rewrite, body) : [];
     if ('code' in edits) return { kind: 'refused', refusal: edits };
+    return this.#asked(target, body, { nameInBody, edits });
+  }
+
+  #asked(target: Target, body: Body, changes: Pick<Asked, 'nameInBody' | 'edits'>): Asked {
+    const path = this.#route.target;
     const streams = this.#scanner?.stream ?? acceptsEvents(this.#call.req);
-    return { kind: 'asked', target, path, nameInQuery: this.#nameInQuery, body, nameInBody, edits, streams };
+    return { kind: 'asked', target, path, nameInQuery: this.#nameInQuery, body, streams, ...changes };
   }
 }
 
@@ -169,22 +255,4 @@ const WRITERS = { body: JSON.stringify, form: String, query: String, path: Strin
 function scannerFor({ in: place }: Named, contentType: string | undefined): NameScanner | undefined {
   if (place === 'query' || place === 'path') return undefined;
   return place === 'form' ? new FormScanner(contentType ?? '') : new ModelScanner();
-}
-
-async function editsFor(rewrite: Rewrite, body: Body): Promise<readonly Edit[] | Refusal> {
-  if (body.bytes === 0) return [];
-  const rewriter = new Rewriter(rewrite);
-  const reading = body.open();
-  try {
-    for (let next = await reading.next(); next !== undefined; next = await reading.next())
-      for (const chunk of next) rewriter.feed(chunk);
-  } catch (error) {
-    if (error instanceof Withheld) return error.refusal;
-    throw error;
-  } finally {
-    reading.close();
-  }
-  const edits = rewriter.end();
-  if (edits !== 'too-many') return edits;
-  return { code: 'invalid_request', message: 'The body has the same parameters over and over. Send each once.' };
 }

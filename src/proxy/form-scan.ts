@@ -1,8 +1,7 @@
 import { boundaryOf, FIELD, readPartHead } from './form-head.ts';
-import { LONGEST_NAME, type NameScanner, type Problem, type Range, type Scan } from './name-scanner.ts';
+import { LONGEST_NAME, MOST_MENTIONS, type NameScanner, type Problem, type Range, type Scan } from './name-scanner.ts';
 
 const LONGEST_HEAD = 16_384;
-const MOST_MENTIONS = 16;
 const DASHES = Buffer.from('--');
 const LINE_END = Buffer.from('\r\n');
 const HEAD_END = Buffer.from('\r\n\r\n');
@@ -41,6 +40,14 @@ export class FormScanner implements NameScanner {
 
   get name(): string | undefined {
     return this.#name;
+  }
+
+  get at(): readonly Range[] {
+    return this.#at;
+  }
+
+  get judged(): number {
+    return this.#place === 'content' && this.#partIsModel ? this.#takenFrom : this.#bytes;
   }
 
   get problem(): Problem | undefined {

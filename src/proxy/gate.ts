@@ -28,6 +28,9 @@ export type Limits = {
   readonly headerMs: number;
   readonly maxBodyBytes: number;
   readonly bodyMs: number;
+  /** From which size on bodies are passed on while they come (0: never), and how long one may then take. */
+  readonly passOnBytes: number;
+  readonly passOnMs: number;
   /** How long an idle client connection is kept. */
   readonly keepAliveMs: number;
   /** How long a client may take nothing of an answer that is ready for it. */

@@ -18,6 +18,7 @@ import { routeUpstream } from './route-upstream.ts';
 import { routeRequest, type Route } from './route.ts';
 import { silenceOf } from './silence.ts';
 import { WaitComments } from './wait-comments.ts';
+import { wishesOf } from './wishes.ts';
 
 /** One inference request from its head to its record: route, read, admit, forward, settle. Never rejects. */
 export function infer(gate: Gate, pools: Pools, call: Call): Promise<void> {
@@ -100,8 +101,17 @@ class Inference {
     if (this.#route.kind === 'refused') return this.#tell(this.#route.refusal, 'rejected');
     if (this.#route.kind === 'moved') return this.#move(this.#route.to);
 
-    this.#asking = new Asking(this.#gate, this.#call, this.#route);
-    const asked = await this.#asking.read();
+    const asking = new Asking(this.#gate, this.#call, this.#route);
+    this.#asking = asking;
+    let asked = await asking.read();
+    if (asked.kind === 'coming') {
+      this.#tally.model = asked.target.model;
+      // Wishes that cannot be read are refused when it takes its turn.
+      const plain = !('code' in wishesOf(this.#call.req.headers, this.#gate.limits.maxPriority));
+      const lease = plain && asking.passable ? this.#gate.admission.acquireNow(asked.target.model) : undefined;
+      if (lease !== undefined) return this.#serveAndSettle(lease, () => asking.passOn(lease.backend));
+      asked = await asking.rest();
+    }
     if (asked.kind === 'left') return { outcome: 'abandoned', status: CLIENT_LEFT };
     if (asked.kind === 'refused') return this.#tell(asked.refusal, 'rejected');
 
@@ -159,10 +169,13 @@ class Inference {
 
     // From now on the engine speaks for itself, unless it was spoken for already.
     if (!this.#answer.opened) comments?.stop();
-    const { lease } = admitted;
+    return this.#serveAndSettle(admitted.lease, () => asked);
+  }
+
+  async #serveAndSettle(lease: Lease, asked: () => Asked): Promise<End> {
     let outcome: Outcome = 'failed';
     try {
-      const end = await this.#serve(asked, lease);
+      const end = await this.#serve(asked(), lease);
       outcome = end.outcome;
       return end;
     } finally {
@@ -186,7 +199,7 @@ class Inference {
       idleMs: asked.target.idleMs,
       totalMs: asked.target.totalMs,
       retryAfterMs: retryAfterMs(lease.model),
-      begun: () => this.#asking?.done(),
+      begun: () => this.#asking?.sent(),
       signal,
     });
     this.#tally.bytesOut = answer.bytes;
@@ -202,7 +215,8 @@ class Inference {
       case 'broken':
         return { outcome: 'broken', ...ending.head, code: ending.code };
       case 'refused':
-        return this.#tell(ending.refusal, 'failed');
+        // What is wrong with a body may be found while it is passed on.
+        return this.#tell(ending.refusal, ERRORS[ending.refusal.code].fault === 'client' ? 'rejected' : 'failed');
     }
   }
 

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { after } from '../core/kinds.ts';
+import { after, invariant } from '../core/kinds.ts';
 import type { Cancel, Clock } from '../ports/clock.ts';
 import type { BodyStore } from './body-store.ts';
 import { Decoder, type Coding } from './decode.ts';
@@ -24,10 +24,23 @@ export type IntakeTerms = {
   readonly look: (chunk: Buffer) => Refusal | undefined;
   /** Says what is wrong with the whole. */
   readonly judge: () => Refusal | undefined;
+  /** Whether enough has come to stop for a moment; asked after each piece until it is so. */
+  readonly enough: (() => boolean) | undefined;
+};
+
+/** Who takes a body that is not kept any longer. */
+export type Taker = {
+  /** False: not more until `goOn`. */
+  add(chunk: Buffer): boolean;
+  end(): void;
+  fail(refusal: Refusal): void;
+  drop(): void;
 };
 
 export type Read =
   | { readonly kind: 'whole' }
+  /** Enough of it. The rest comes in all the while. */
+  | { readonly kind: 'enough' }
   | { readonly kind: 'refused'; readonly refusal: Refusal }
   | { readonly kind: 'left' };
 
@@ -40,7 +53,9 @@ export class Intake {
   readonly #res: ServerResponse;
   readonly #terms: IntakeTerms;
   readonly #decoder: Decoder | undefined;
-  readonly #read = Promise.withResolvers<Read>();
+  #read = Promise.withResolvers<Read>();
+  #enough: (() => boolean) | undefined;
+  #taker: Taker | undefined;
   #cancel: Cancel | undefined;
   #refusal: Refusal | undefined;
   #over = false;
@@ -49,9 +64,10 @@ export class Intake {
     this.#req = req;
     this.#res = res;
     this.#terms = terms;
+    this.#enough = terms.enough;
     const { store, codings, maxBytes } = terms;
     const failed = (refusal: Refusal): void => this.#refuse(refusal);
-    this.body = store.keep({ drained: () => this.#goOn(), failed });
+    this.body = store.keep({ drained: () => this.goOn(), failed });
     if (codings.length === 0) return;
     this.#decoder = new Decoder(codings, maxBytes, {
       data: (chunk) => this.#take(chunk),
@@ -61,7 +77,7 @@ export class Intake {
     });
   }
 
-  /** Reads it to its end. Settles once, whatever the client does. */
+  /** Begins to read it. Settles once, whatever the client does. */
   read(): Promise<Read> {
     const { maxBytes, signal, clock, limitMs, expectsContinue } = this.#terms;
     const req = this.#req;
@@ -78,9 +94,34 @@ export class Intake {
     return this.#read.promise;
   }
 
+  /** The rest of what `read` said was enough. */
+  rest(): Promise<Read> {
+    return this.#read.promise;
+  }
+
+  /** Whether what has come can be handed on, and the rest as it comes. */
+  get divertible(): boolean {
+    return !this.#over && this.#refusal === undefined && !this.#req.readableEnded && this.body.chunks !== undefined;
+  }
+
+  /** Hands on what has come and what will come. What is found wrong with it from now on is the taker's to tell. */
+  divert(taker: Taker): void {
+    invariant(this.divertible, 'a body is handed on that cannot be');
+    this.#taker = taker;
+    let more = true;
+    for (const chunk of this.body.chunks ?? []) more = taker.add(chunk);
+    if (!more) this.#hold();
+  }
+
+  /** It will not be sent again. */
+  sent(): void {
+    this.body.release();
+  }
+
   /** Nothing of it is wanted any more. What still comes is thrown away, as long as the connection lasts. */
   done(): void {
     this.#finish({ kind: 'left' });
+    this.#taker?.drop();
     this.body.release();
     if (!this.#req.complete) this.#req.resume();
   }
@@ -107,23 +148,41 @@ export class Intake {
       this.#refuse(refusal);
       return;
     }
+    if (this.#taker !== undefined) {
+      if (!this.#taker.add(chunk)) this.#hold();
+      return;
+    }
     const added = this.body.add(chunk);
     if (added === 'full') this.#refuse(NO_ROOM);
     else if (added === 'wait') this.#hold();
+    if (this.#enough?.() === true) this.#pause();
+  }
+
+  /** Tells that it is enough, once. */
+  #pause(): void {
+    const { resolve } = this.#read;
+    this.#enough = undefined;
+    this.#read = Promise.withResolvers();
+    resolve({ kind: 'enough' });
   }
 
   #ended(): void {
     if (this.#refusal !== undefined) return;
     const refusal = this.#terms.judge();
-    if (refusal === undefined) this.body.onWhole(() => this.#finish({ kind: 'whole' }));
-    else this.#refuse(refusal);
+    if (refusal !== undefined) this.#refuse(refusal);
+    else if (this.#taker === undefined) this.body.onWhole(() => this.#finish({ kind: 'whole' }));
+    else {
+      this.#taker.end();
+      this.#finish({ kind: 'whole' });
+    }
   }
 
   #hold(): void {
     (this.#decoder ?? this.#req).pause();
   }
 
-  #goOn(): void {
+  /** After `false` from who takes it. */
+  goOn(): void {
     if (!this.#over) (this.#decoder ?? this.#req).resume();
   }
 
@@ -131,6 +190,7 @@ export class Intake {
   #refuse(refusal: Refusal): void {
     if (this.#refusal !== undefined) return;
     this.#refusal = refusal;
+    this.#taker?.fail(refusal);
     atTurnEnd(() => this.#finish({ kind: 'refused', refusal }));
   }
 

@@ -1,4 +1,4 @@
-import { LONGEST_NAME, type NameScanner, type Problem, type Range, type Scan } from './name-scanner.ts';
+import { LONGEST_NAME, MOST_MENTIONS, type NameScanner, type Problem, type Range, type Scan } from './name-scanner.ts';
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -17,7 +17,6 @@ const LETTER_T = 0x74;
 /** `model` written with five escapes; a longer key is another one. */
 const LONGEST_KEY = 30;
 const DEEPEST = 1_000;
-const MOST_MENTIONS = 16;
 /** Most strings of a request are short; only the long ones are worth a native search. */
 const SHORT = 32;
 
@@ -56,6 +55,14 @@ export class ModelScanner implements NameScanner {
   /** Whether the top-level `stream` is `true`; undefined where there is none. */
   get stream(): boolean | undefined {
     return this.#stream;
+  }
+
+  get at(): readonly Range[] {
+    return this.#at;
+  }
+
+  get judged(): number {
+    return this.#text === 'name' ? this.#nameFrom : this.#offset;
   }
 
   get problem(): Problem | undefined {

@@ -17,10 +17,17 @@ export interface NameScanner {
   readonly stream: boolean | undefined;
   /** Set as soon as no continuation can make the body right. */
   readonly problem: Problem | undefined;
+  /** Where the name stands, as far as it has come. */
+  readonly at: readonly Range[];
+  /** No mention that is still to come begins before this place. */
+  readonly judged: number;
   feed(chunk: Buffer): void;
   /** The verdict, once the whole body was fed. */
   end(): Scan;
 }
+
+/** A body with more mentions of its model was not written by a client. */
+export const MOST_MENTIONS = 16;
 
 /** In bytes as they are written. */
 export const LONGEST_NAME = 4_096;

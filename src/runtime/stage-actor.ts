@@ -111,6 +111,21 @@ export class StageActor implements Admission {
     return shut && this.#refusalOf({ kind: 'reject', ticket: ticketId(0), model, ...shut });
   }
 
+  acquireNow(model: ModelId): Lease | undefined {
+    if (!this.#stage.hasPlaceFor(model)) return undefined;
+    const ticket = this.#nextTicket();
+    let lease: Lease | undefined;
+    const granted = (grant: Grant | undefined): void => {
+      lease = grant && this.#open(grant);
+    };
+    this.#pending.set(ticket, { granted, refused: () => {} });
+    this.#reporter.report({ kind: 'request-arrived', model });
+    this.#mailbox.post({ kind: 'ticket-arrived', ticket, model });
+    // In the middle of another turn it would be handled too late.
+    if (this.#pending.delete(ticket)) this.#mailbox.post({ kind: 'ticket-abandoned', ticket, model });
+    return lease;
+  }
+
   glance(model: ModelId): Lease | undefined {
     for (const [engine, phase] of this.#stage.members.get(model)?.phases ?? []) {
       const backend = phase.kind === 'awake' ? this.#engines.get(engine)?.driver.backend : undefined;

@@ -62,6 +62,12 @@ export class Supervisor implements Admission, Operator, StageReader {
     return this.#stage.barred(model);
   }
 
+  acquireNow(model: ModelId): Lease | undefined {
+    const lease = this.#stage.acquireNow(model);
+    if (lease !== undefined) this.#watchdog.wake();
+    return lease;
+  }
+
   glance(model: ModelId): Lease | undefined {
     return this.#stage.glance(model);
   }

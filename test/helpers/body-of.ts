@@ -24,3 +24,9 @@ export async function readOut(body: Body): Promise<Buffer> {
   reading.close();
   return Buffer.concat(out);
 }
+
+/** Cuts a body at the given places. */
+export function split(body: Buffer, cuts: readonly number[]): Buffer[] {
+  const places = [0, ...cuts.map((cut) => cut % (body.length + 1)).toSorted((a, b) => a - b), body.length];
+  return places.slice(1).map((to, i) => body.subarray(places[i], to));
+}

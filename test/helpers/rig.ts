@@ -56,6 +56,8 @@ const LIMITS: Limits = {
   headerMs: 10_000,
   maxBodyBytes: 64 * MIB,
   bodyMs: 10_000,
+  passOnBytes: 256 * 1_024,
+  passOnMs: 10_000,
   keepAliveMs: 10_000,
   slowReaderMs: 10_000,
   connectMs: 2_000,

@@ -74,6 +74,8 @@ export class ScriptedAdmission implements Admission {
   readonly leases: ScriptedLease[] = [];
   /** Models asked for, in order. */
   readonly asked: ModelId[] = [];
+  /** Whether there are leases to be had at once. */
+  hasPlaces = true;
   /** How many left while they waited. */
   withdrawn = 0;
   /** Whether the models are awake for those who only look, and how many have looked. */
@@ -104,6 +106,12 @@ export class ScriptedAdmission implements Admission {
 
   barred(model: ModelId): Refused | undefined {
     return model === 'off' ? new Refused('model_disabled', 'off is disabled in the config', undefined) : undefined;
+  }
+
+  acquireNow(model: ModelId): Lease | undefined {
+    if (!this.hasPlaces || this.answering !== 'grant') return undefined;
+    this.asked.push(model);
+    return this.#grant(model);
   }
 
   /** Not one of the leases: nobody counts it. */

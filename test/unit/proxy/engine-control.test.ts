@@ -70,6 +70,7 @@ describe('what controls an engine', () => {
     ['{}', false],
     ['sleep', false],
     [JSON.stringify({ method: 'list_loras', args: 'x'.repeat(70_000) }), false],
+    [JSON.stringify({ method: 'sleep', args: 'x'.repeat(2_000_000) }), false],
   ])('a remote call of %.40s is passed on: %s', async ([body, passes], { expect, onTestFinished }) => {
     const { heard, code } = await steer(onTestFinished);
     expect(await code({ path: '/upstream/alpha/collective_rpc', body })).toBe(passes ? '200' : '403 forbidden');

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, test } from 'vitest';
-import { bodyOf } from '../../helpers/body-of.ts';
+import { bodyOf, split } from '../../helpers/body-of.ts';
 import { EditedBody } from '../../../src/proxy/edited.ts';
 import { FormScanner } from '../../../src/proxy/form-scan.ts';
 import type { Scan } from '../../../src/proxy/name-scanner.ts';
@@ -15,11 +15,6 @@ function scan(text: string | Buffer, cuts: readonly number[] = [], type = TYPE):
   const scanner = new FormScanner(type);
   for (const piece of split(Buffer.from(text), cuts)) scanner.feed(piece);
   return scanner.end();
-}
-
-function split(body: Buffer, cuts: readonly number[]): Buffer[] {
-  const places = [0, ...cuts.map((cut) => cut % (body.length + 1)).toSorted((a, b) => a - b), body.length];
-  return places.slice(1).map((to, i) => body.subarray(places[i], to));
 }
 
 const nameIn = (found: Scan): string | undefined => (found.kind === 'found' ? found.name : undefined);

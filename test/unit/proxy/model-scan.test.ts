@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, test } from 'vitest';
-import { bodyOf } from '../../helpers/body-of.ts';
+import { bodyOf, split } from '../../helpers/body-of.ts';
+import { loosely, truth } from '../../helpers/loose-json.ts';
 import { EditedBody } from '../../../src/proxy/edited.ts';
 import { ModelScanner } from '../../../src/proxy/model-scan.ts';
 import type { Scan } from '../../../src/proxy/name-scanner.ts';
@@ -10,11 +11,6 @@ function scan(text: string | Buffer, cuts: readonly number[] = []): Scan {
   const scanner = new ModelScanner();
   for (const piece of split(Buffer.from(text), cuts)) scanner.feed(piece);
   return scanner.end();
-}
-
-function split(body: Buffer, cuts: readonly number[]): Buffer[] {
-  const places = [0, ...cuts.map((cut) => cut % (body.length + 1)).toSorted((a, b) => a - b), body.length];
-  return places.slice(1).map((to, i) => body.subarray(places[i], to));
 }
 
 const nameIn = (found: Scan): string | undefined => (found.kind === 'found' ? found.name : undefined);
@@ -97,44 +93,6 @@ describe('says what is wrong', () => {
     expect(verdict(scan(text, [1, 2, 3, 5, 8, 13]))).toBe(code);
   });
 });
-
-type Written = { readonly text: string; readonly pairs: readonly (readonly [key: string, value: string])[] };
-
-/** JSON texts that people and libraries write: any values, escapes where they are not needed, space between the tokens. */
-const loosely: fc.Arbitrary<Written> = fc
-  .tuple(fc.array(fc.tuple(key(), value()), { maxLength: 8 }), fc.constantFrom('', ' ', '\n\t', '\r\n'))
-  .map(([pairs, gap]) => ({
-    pairs,
-    text: `{${gap}${pairs.map(([k, v]) => `${k}${gap}:${gap}${v}${gap}`).join(`,${gap}`)}}`,
-  }));
-
-function key(): fc.Arbitrary<string> {
-  const plain = fc.constantFrom('model', 'model', 'mode', 'models', 'x').map((name) => JSON.stringify(name));
-  const escaped = fc.constantFrom('"\\u006dodel"', '"mod\\u0065l"', '"\\\\model"', '"model\\""');
-  return fc.oneof(
-    plain,
-    escaped,
-    fc.string({ unit: 'grapheme' }).map((name) => JSON.stringify(name)),
-  );
-}
-
-function value(): fc.Arbitrary<string> {
-  const names = fc.constantFrom('"a"', '"b"', '"\\u0061"', '""', '"a\\\\"', '"\\""');
-  return fc.oneof({ weight: 3, arbitrary: names }, fc.json({ stringUnit: 'grapheme' }));
-}
-
-/** What JSON.parse makes of it, key by key. */
-function truth({ pairs }: Written): string {
-  let name: string | undefined;
-  for (const [k, v] of pairs) {
-    if (JSON.parse(k) !== 'model') continue;
-    const found: unknown = JSON.parse(v);
-    if (typeof found !== 'string') return 'invalid_request';
-    if (name !== undefined && found !== name) return 'duplicate_model';
-    name = found;
-  }
-  return name === undefined ? 'missing' : `found ${name}`;
-}
 
 const cuts = fc.array(fc.nat(500), { maxLength: 6 });
 

@@ -2,13 +2,7 @@ import fc from 'fast-check';
 import { test } from 'vitest';
 import { EditedBody } from '../../../src/proxy/edited.ts';
 import type { Edit } from '../../../src/proxy/splicer.ts';
-import { bodyOf, readOut } from '../../helpers/body-of.ts';
-
-/** Cuts a body at the given places. */
-function split(body: Buffer, cuts: readonly number[]): Buffer[] {
-  const places = [0, ...cuts.map((cut) => cut % (body.length + 1)).toSorted((a, b) => a - b), body.length];
-  return places.slice(1).map((to, i) => body.subarray(places[i], to));
-}
+import { bodyOf, readOut, split } from '../../helpers/body-of.ts';
 
 /** Edits that do not meet, in their order, for a body of this length. */
 const edits = (length: number): fc.Arbitrary<Edit[]> =>

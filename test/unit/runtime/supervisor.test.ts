@@ -294,3 +294,36 @@ test('a glance is had of a model that is awake, wakes none and holds up no drain
   expect(supervisor.glance(a)).toBeUndefined();
   glance?.settle('served');
 });
+
+test('a lease is had at once of a model that is awake and has a place, and asking for one sets nothing in motion', async ({
+  expect,
+}) => {
+  const { facts, driver, supervisor, ask, awake } = house();
+  expect(supervisor.acquireNow(a)).toBeUndefined();
+  await settled();
+  expect([whats(driver(a)), facts]).toEqual(['', []]);
+  const first = await awake(a);
+  const now = [1, 2, 3, 4].map(() => supervisor.acquireNow(a));
+  expect(now.map((lease) => lease?.engine)).toEqual(['a#0', 'a#0', 'a#0', undefined]);
+  expect(supervisor.view().models[0]).toMatchObject({ inFlight: 4, waiting: 0 });
+  now[0]?.settle('served');
+  // Nobody goes before those who came first, here or for another model.
+  void ask(b);
+  expect(supervisor.acquireNow(a)).toBeUndefined();
+  expect(supervisor.acquireNow(b)).toBeUndefined();
+  expect(supervisor.view().models.map(({ inFlight, waiting }) => [inFlight, waiting])).toEqual([
+    [3, 0],
+    [0, 1],
+  ]);
+  for (const lease of [first, now[1], now[2]]) lease?.settle('served');
+  await settled();
+  expect(whats(driver(a))).toBe('start stop');
+});
+
+test('no lease is had at once while catnap shuts down', async ({ expect }) => {
+  const { supervisor, awake } = house();
+  const lease = await awake(a);
+  void supervisor.shutDown(1_000);
+  expect(supervisor.acquireNow(a)).toBeUndefined();
+  lease.settle('served');
+});
