@@ -3,14 +3,19 @@ import type { Duplex } from 'node:stream';
 import { renderRefusal, type Rendered } from './envelope.ts';
 import { requestId } from './request-id.ts';
 
-/** What cannot be read as HTTP is answered once and closed, since nobody knows where the next request would begin. */
-export function answerClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
+/**
+ * What cannot be read as HTTP is answered once and closed, since nobody knows where the next request would begin.
+ * Returns the status; undefined when the client has left.
+ */
+export function answerClientError(error: NodeJS.ErrnoException, socket: Duplex): number | undefined {
   if (!socket.writable || error.code === 'ECONNRESET') {
     socket.destroy();
-    return;
+    return undefined;
   }
   const [status, message] = verdict(error);
   writeRaw(socket, { ...renderRefusal({ code: 'invalid_request', message }, 'openai', requestId(undefined)), status });
+  // Who ends his side in the middle of a body has most likely left, and is answered in case he has not.
+  return error.code === 'HPE_INVALID_EOF_STATE' ? undefined : status;
 }
 
 /** Writes an answer where there is no response object, and closes. */

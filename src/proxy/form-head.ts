@@ -1,5 +1,7 @@
 /** The field that names the model. */
 export const FIELD = 'model';
+/** The one that asks for a stream of events. */
+export const STREAM_FIELD = 'stream';
 
 /** What the head of one part of a form says. */
 export type PartHead =

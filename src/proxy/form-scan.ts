@@ -1,7 +1,9 @@
-import { boundaryOf, FIELD, readPartHead } from './form-head.ts';
+import { boundaryOf, FIELD, readPartHead, STREAM_FIELD } from './form-head.ts';
 import { LONGEST_NAME, MOST_MENTIONS, type NameScanner, type Problem, type Range, type Scan } from './name-scanner.ts';
 
 const LONGEST_HEAD = 16_384;
+/** What the usual readers of forms take for true. */
+const SAYS_YES = /^(?:true|t|yes|y|on|1)$/i;
 const DASHES = Buffer.from('--');
 const LINE_END = Buffer.from('\r\n');
 const HEAD_END = Buffer.from('\r\n\r\n');
@@ -21,7 +23,9 @@ export class FormScanner implements NameScanner {
   /** Where in the body `#rest` begins. */
   #offset = 0;
   #bytes = 0;
-  #partIsModel = false;
+  /** What the part is for. */
+  #part: 'model' | 'stream' | 'other' = 'other';
+  #stream: boolean | undefined;
   #taken: Buffer[] = [];
   #takenBytes = 0;
   #takenFrom = 0;
@@ -35,8 +39,10 @@ export class FormScanner implements NameScanner {
     if (boundary === undefined) this.#refuse('Its Content-Type has no `boundary` that can be read');
   }
 
-  /** A form that asks for one in a field is told apart by what it accepts. */
-  readonly stream = undefined;
+  /** What the field `stream` says; undefined where there is none. */
+  get stream(): boolean | undefined {
+    return this.#stream;
+  }
 
   get name(): string | undefined {
     return this.#name;
@@ -47,7 +53,7 @@ export class FormScanner implements NameScanner {
   }
 
   get judged(): number {
-    return this.#place === 'content' && this.#partIsModel ? this.#takenFrom : this.#bytes;
+    return this.#place === 'content' && this.#part === 'model' ? this.#takenFrom : this.#bytes;
   }
 
   get problem(): Problem | undefined {
@@ -123,8 +129,8 @@ export class FormScanner implements NameScanner {
       this.#refuse(`One of its parts has ${head.why}`);
       return false;
     }
-    this.#partIsModel = head.name === FIELD;
-    if (this.#partIsModel && !head.plain) this.#refuse('`model` is a file or is encoded');
+    this.#part = head.name === FIELD ? 'model' : head.name === STREAM_FIELD && head.plain ? 'stream' : 'other';
+    if (this.#part === 'model' && !head.plain) this.#refuse('`model` is a file or is encoded');
     // The line end before a boundary belongs to the boundary, also where the content is empty.
     this.#skip(end + LINE_END.length);
     this.#takenFrom = this.#offset + LINE_END.length;
@@ -142,32 +148,37 @@ export class FormScanner implements NameScanner {
     }
     if (end === -1) return false;
     if (this.#offset < this.#takenFrom) this.#refuse('One of its parts has a boundary in place of its content');
-    if (this.#partIsModel) this.#mention();
+    if (this.#part === 'model') this.#mention();
+    else if (this.#part === 'stream') this.#stream = SAYS_YES.test(this.#takeAll());
     this.#skip(this.#delimiter.length);
     this.#place = 'boundary';
     return true;
   }
 
   #take(content: Buffer): void {
-    if (!this.#partIsModel) return;
+    if (this.#part === 'other') return;
     this.#takenBytes += content.length;
-    if (this.#takenBytes > LONGEST_NAME + LINE_END.length)
-      this.#refuse(`\`model\` is longer than ${LONGEST_NAME} bytes`);
-    else this.#taken.push(Buffer.from(content));
+    if (this.#takenBytes <= LONGEST_NAME + LINE_END.length) this.#taken.push(Buffer.from(content));
+    else if (this.#part === 'model') this.#refuse(`\`model\` is longer than ${LONGEST_NAME} bytes`);
   }
 
   /** At the end of the content of a field `model`, of which the empty line before it is the beginning. */
   #mention(): void {
-    const name = Buffer.concat(this.#taken).toString('utf8', LINE_END.length);
+    const name = this.#takeAll();
     const at = { from: this.#takenFrom, to: Math.max(this.#offset, this.#takenFrom) };
-    this.#taken = [];
-    this.#takenBytes = 0;
     if ((this.#name ?? name) !== name || this.#at.length === MOST_MENTIONS) {
       this.#problem ??= { code: 'duplicate_model', message: 'The form has more than one `model`. Send one.' };
       return;
     }
     this.#name = name;
     this.#at.push(at);
+  }
+
+  #takeAll(): string {
+    const text = Buffer.concat(this.#taken).toString('utf8', LINE_END.length);
+    this.#taken = [];
+    this.#takenBytes = 0;
+    return text;
   }
 
   #skip(bytes: number): void {

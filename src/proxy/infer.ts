@@ -12,7 +12,7 @@ import type { Gate } from './gate.ts';
 import { serverTiming } from './headers.ts';
 import type { Pools } from './pools.ts';
 import { questionFor } from './question.ts';
-import { CLIENT_LEFT, newTally, pathOf, report, tellAct, type End } from './record.ts';
+import { CLIENT_LEFT, newTally, pathOf, report, tellAct, Unreadable, type End } from './record.ts';
 import { refuse } from './refuse.ts';
 import { routeUpstream } from './route-upstream.ts';
 import { routeRequest, type Route } from './route.ts';
@@ -76,6 +76,8 @@ class Inference {
       end = this.#tell(OUR_BUG, 'failed');
       this.#gate.bug(error);
     }
+    const { reason } = arrival.signal;
+    if (reason instanceof Unreadable) end = { outcome: 'rejected', status: reason.status, code: 'invalid_request' };
     this.#tally.bytesIn = this.#asking?.bytes ?? 0;
     this.#asking?.done();
     const { id, at } = arrival;

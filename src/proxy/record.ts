@@ -10,6 +10,16 @@ export const CLIENT_LEFT = 499;
 /** The reason of the signal of a request whose client has left. */
 export const CLIENT_HAS_LEFT = new Error('the client has left');
 
+/** The reason of the signal of a request whose body ceased to be HTTP, and which was answered with this status for it. */
+export class Unreadable extends Error {
+  override readonly name = 'Unreadable';
+  readonly status: number;
+  constructor(status: number) {
+    super('the request could not be read to its end');
+    this.status = status;
+  }
+}
+
 /** How a request ended. */
 export type End = {
   readonly outcome: Outcome;

@@ -12,7 +12,7 @@ import type { Arrival, Gate } from './gate.ts';
 import { infer } from './infer.ts';
 import { readAsPlain } from './plain-request.ts';
 import { Pools } from './pools.ts';
-import { CLIENT_HAS_LEFT, CLIENT_LEFT, tellAct } from './record.ts';
+import { CLIENT_HAS_LEFT, CLIENT_LEFT, tellAct, Unreadable } from './record.ts';
 import { refuse } from './refuse.ts';
 import { isRead } from './route.ts';
 import { requestId } from './request-id.ts';
@@ -39,7 +39,7 @@ type Tls = { readonly cert: string; readonly key: string };
 const SECURITY = { minVersion: 'TLSv1.2' } as const;
 
 /** An answer that is under way, and what to call when its connection closes. */
-type Open = { readonly req: IncomingMessage; readonly res: ServerResponse; readonly leave: () => void };
+type Open = { readonly req: IncomingMessage; readonly res: ServerResponse; readonly leave: (why?: Error) => void };
 
 /** The port clients talk to. */
 export class Listener {
@@ -197,15 +197,15 @@ export class Listener {
 
   #arrive(req: IncomingMessage, res: ServerResponse): Arrival {
     const leaving = new AbortController();
-    const leave = (): void => {
-      if (!res.writableFinished) leaving.abort(CLIENT_HAS_LEFT);
+    const leave = (why = CLIENT_HAS_LEFT): void => {
+      if (!res.writableFinished) leaving.abort(why);
     };
     const answer = { req, res, leave };
     const open = this.#answersOn(req.socket);
     open.push(answer);
     res.shouldKeepAlive &&= !this.#closing;
     // Writing to a client that has just left is no failure of anybody; its leaving is told by the signal.
-    res.on('error', leave);
+    res.on('error', () => leave());
     res.once('close', () => {
       leave();
       open.splice(open.indexOf(answer), 1);
@@ -250,9 +250,12 @@ export class Listener {
     this.#clientWrong(error.message);
     const open = [...(this.#open.get(socket) ?? [])];
     // In the middle of an answer there is no room for another, unless it is the one to the body that cannot be read.
-    if (open.every(({ req, res }) => open.length === 1 && !req.complete && !res.headersSent))
-      answerClientError(error, socket);
-    else socket.destroy();
+    if (!open.every(({ req, res }) => open.length === 1 && !req.complete && !res.headersSent)) {
+      socket.destroy();
+      return;
+    }
+    const status = answerClientError(error, socket);
+    if (status !== undefined) open[0]?.leave(new Unreadable(status));
   }
 
   #clientWrong(reason: string): void {

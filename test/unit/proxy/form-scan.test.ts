@@ -73,6 +73,31 @@ describe('finds the field', () => {
   });
 });
 
+test.for([
+  ['true', true],
+  ['True', true],
+  ['1', true],
+  ['false', false],
+  ['', false],
+  ['true '.repeat(2_000), false],
+] as const)('tells that a stream is asked for by %j: %s', ([said, stream], { expect }) => {
+  const text = form(field('model', 'a'), field('stream', said), file('RIFF'));
+  for (const cuts of [[], [60, 70, 130, 140, 141, 142], Array.from(text, (_, i) => i)]) {
+    const scanner = new FormScanner(TYPE);
+    for (const piece of split(Buffer.from(text), cuts)) scanner.feed(piece);
+    expect([scanner.stream, scanner.name, nameIn(scanner.end())]).toEqual([stream, 'a', 'a']);
+  }
+});
+
+test('a form that says nothing of a stream, or has a file of that name', ({ expect }) => {
+  const named = part('Content-Disposition: form-data; name="stream"; filename="true"', 'true');
+  for (const text of [form(field('model', 'a')), form(field('model', 'a'), named)]) {
+    const scanner = new FormScanner(TYPE);
+    scanner.feed(Buffer.from(text));
+    expect(scanner.stream).toBe(undefined);
+  }
+});
+
 describe('says what is wrong', () => {
   const named = field('model', 'a');
   const cases: [what: string, text: string, code: string][] = [

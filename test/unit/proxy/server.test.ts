@@ -69,6 +69,16 @@ test('what cannot be read is told in JSON, with what to change', async ({ expect
   expect(wrongs(rig)).toHaveLength(1);
 });
 
+test('a body that ceases to be HTTP is answered and recorded as what it is', async ({ expect, onTestFinished }) => {
+  const rig = await openRig({ onTestFinished });
+  const head = 'POST /v1/x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';
+  const client = new RawClient(rig.port, onTestFinished).say(`${head}8\r\n{"model"\r\nnonsense\r\n`);
+  await waitFor('the end', () => client.closed);
+  expect(client.text).toMatch(/^HTTP\/1\.1 400 /);
+  expect(await rig.record()).toMatchObject({ outcome: 'rejected', status: 400, code: 'invalid_request', bytesIn: 8 });
+  expect(rig.admission.asked).toEqual([]);
+});
+
 test('nonsense in the middle of an answer ends the connection without a word', async ({ expect, onTestFinished }) => {
   const upstream = await httpUpstream((_, res) => res.write('half'));
   const rig = await openRig({ upstream, onTestFinished });
