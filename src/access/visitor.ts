@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Denial } from './denial.ts';
-import type { Key, MayUse } from './key.ts';
+import { AS_ALL_DO, type Key, type MayUse, type Waiting } from './key.ts';
 
 /** Who the door has found behind a request. */
 export type Identity = Key | 'nobody' | 'stranger' | 'busy';
@@ -25,9 +25,9 @@ export class Visitor {
     return this.#key?.mayUse;
   }
 
-  /** Whether a model may be woken for his requests. */
-  get maySwap(): boolean {
-    return this.#key?.maySwap ?? true;
+  /** How his requests wait. */
+  get waiting(): Waiting {
+    return this.#key?.waiting ?? AS_ALL_DO;
   }
 
   /** Why he may not steer catnap; undefined when he may. */

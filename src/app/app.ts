@@ -7,7 +7,7 @@ import { scratchFiles } from '../adapters/scratch-files.ts';
 import { readTlsPair, watchTlsFiles, type TlsPair } from '../adapters/tls-files.ts';
 import { controlPlane, metricsPlane } from '../api/plane.ts';
 import type { Config } from '../config/schema.ts';
-import { after, InvariantBroken, type ModelId, type SleepLevel } from '../core/kinds.ts';
+import { after, InvariantBroken, type SleepLevel } from '../core/kinds.ts';
 import type { Log } from '../observe/log.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Verdict } from '../ports/verdicts.ts';
@@ -20,7 +20,6 @@ import { waitNotToBeKept } from './feasibility.ts';
 import { CostKeeper } from '../runtime/cost-keeper.ts';
 import { progressOf } from '../runtime/progress.ts';
 import { Supervisor } from '../runtime/supervisor.ts';
-import type { StageView } from '../runtime/view.ts';
 import { namesOf } from './names.ts';
 import { keepers } from './conversations.ts';
 import { absentLevels, levelsMissed } from './levels.ts';
@@ -188,7 +187,6 @@ export class App {
       find: names.find,
       unnamed: names.unnamed,
       admission: this.#supervisor,
-      isOn: (model) => isOn(this.#supervisor.view(), model),
       bodies: bodyStore(config),
       corsOrigins: config.cors_origins,
       assets: config.upstream_asset_paths.map((source) => new RegExp(source)),
@@ -273,12 +271,6 @@ export class App {
     const told = error instanceof Error ? (error.stack ?? error.message) : String(error);
     this.#telling.reporter.report({ kind: 'warned', message: `a bug in catnap: ${told}` });
   }
-}
-
-/** A model that is neither put away nor about to be. */
-function isOn({ models }: StageView, model: ModelId): boolean {
-  const part = models.find((view) => view.model === model)?.part;
-  return part === 'on' || part === 'entering';
 }
 
 function urlOf(host: string, port: number, tls?: TlsPair): string {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { PRIORITIES } from '../core/place.ts';
 import { count, key, path, port, text } from './fields.ts';
 import { parseKeyHash } from './key-hash.ts';
 import { TlsSchema } from './tls-schema.ts';
@@ -30,6 +31,11 @@ export const KeySchema = z.strictObject({
   may_swap: key(
     z.boolean().default(true),
     'Whether its requests may wake a model. With `false` they are served while their model is awake or on its way, and are 409 `model_not_loaded` otherwise: for health checks and batches that must disturb nobody.',
+  ),
+  priority: key(
+    z.enum(PRIORITIES).optional(),
+    'How urgent its requests are. With `x-catnap-priority` one may ask for less.',
+    { default_text: '`normal`, and what `policy.max_header_priority` lets a request ask for' },
   ),
   admin: key(z.boolean().default(false), 'Whether it may steer catnap: everything of the class `admin`.'),
   max_in_flight: key(

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { Visitor } from '../access/visitor.ts';
 import { after, type ModelId } from '../core/kinds.ts';
 import type { Outcome } from '../core/outcome.ts';
 import type { Cancel } from '../ports/clock.ts';
@@ -18,20 +19,18 @@ export type Wait = {
   /** How long the client would wait in silence, where it says so. */
   readonly withinMs?: number | undefined;
   readonly headers: IncomingHttpHeaders;
-  /** Whether another model may be put away for it. */
-  readonly maySwap: boolean;
+  /** Whose it is: his key says how it waits as well. */
+  readonly visitor: Visitor;
 };
 
 /** Waits for a lease. Until it has one the request owes nothing; once it has, the caller must settle it. */
 export async function admit(
   gate: Gate,
   model: ModelId,
-  { signal, withinMs, headers, maySwap }: Wait,
+  { signal, withinMs, headers, visitor }: Wait,
 ): Promise<Admitted> {
-  const asked = wishesOf(headers, gate.limits.maxPriority);
-  if ('code' in asked) return { kind: 'refused', refusal: asked, outcome: 'rejected' };
-  // It may have joined the line in time, and still be there when its model has to go.
-  const wishes = maySwap ? asked : { ...asked, bound: true };
+  const wishes = wishesOf(headers, gate.limits.maxPriority, visitor.waiting);
+  if ('code' in wishes) return { kind: 'refused', refusal: wishes, outcome: 'rejected' };
   const limit = withinMs === undefined ? undefined : new Limit(gate, signal, withinMs);
   try {
     const lease = await gate.admission.acquire(model, { signal: limit?.signal ?? signal, wishes });

@@ -51,8 +51,6 @@ export type Gate = {
   /** Who answers a request that names no model: nobody, nobody at present, or this model. */
   readonly unnamed: (mayUse?: MayUse) => Target | 'nobody' | 'nobody-awake';
   readonly admission: Admission;
-  /** Whether a model is awake or just waking, and nobody else is next. */
-  readonly isOn: (model: ModelId) => boolean;
   /** Where bodies wait. */
   readonly bodies: BodyStore;
   /** The origins of web pages that may ask models, or `*`. */

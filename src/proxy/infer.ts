@@ -4,7 +4,6 @@ import type { Lease } from '../runtime/admission.ts';
 import { admit } from './admit.ts';
 import { Answer } from './answer.ts';
 import { Asking, type Asked, type Call } from './ask.ts';
-import { wouldWake } from './disturb.ts';
 import { OUR_BUG, renderRefusal, type Refusal } from './envelope.ts';
 import { isHarmlessCall } from './engine-control.ts';
 import { forward, type Ending } from './forward.ts';
@@ -120,8 +119,6 @@ class Inference {
     this.#tally.model = asked.target.model;
     if (this.#route.steers === 'checked' && !isHarmlessCall(asked.body)) return this.#tell(NOT_THIS_CALL, 'rejected');
     if (this.#route.looks) return this.#look(asked);
-    const disturbs = wouldWake(this.#gate, this.#call.entry.visitor, asked.target.model);
-    if (disturbs !== undefined) return this.#tell(disturbs, 'rejected');
     const silence = silenceOf(this.#call.req.headers);
     const comments = asked.streams ? this.#comments(asked, silence) : undefined;
     try {
@@ -158,12 +155,12 @@ class Inference {
     const { model } = asked.target;
     const waitedFrom = clock.now();
     const { req, arrival, entry } = this.#call;
-    const { maySwap } = entry.visitor;
+    const { visitor } = entry;
     const admitted = await admit(this.#gate, model, {
       signal: arrival.signal,
       withinMs,
       headers: req.headers,
-      maySwap,
+      visitor,
     });
     this.#tally.queuedMs = clock.now() - waitedFrom;
     if (admitted.kind === 'left') return { outcome: 'abandoned', status: CLIENT_LEFT };

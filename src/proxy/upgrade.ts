@@ -7,7 +7,6 @@ import type { Millis } from '../core/kinds.ts';
 import type { Outcome } from '../core/outcome.ts';
 import { admit } from './admit.ts';
 import { writeRaw } from './client-error.ts';
-import { wouldWake } from './disturb.ts';
 import { OUR_BUG, renderRefusal, type Refusal } from './envelope.ts';
 import type { Gate } from './gate.ts';
 import { lookUp } from './meant.ts';
@@ -63,15 +62,13 @@ async function live(gate: Gate, call: UpgradeCall, tally: Tally): Promise<End> {
   const target = lookUp(gate, name, mayUse);
   if ('code' in target) return refuse(call, target, 'rejected');
   tally.model = target.model;
-  const disturbs = wouldWake(gate, call.entry.visitor, target.model);
-  if (disturbs !== undefined) return refuse(call, disturbs, 'rejected');
 
   const waiting = new WaitingSocket(socket, head);
   const waitedFrom = gate.clock.now();
   const admitted = await admit(gate, target.model, {
     signal: waiting.signal,
     headers: req.headers,
-    maySwap: call.entry.visitor.maySwap,
+    visitor: call.entry.visitor,
   });
   tally.queuedMs = gate.clock.now() - waitedFrom;
   if (admitted.kind === 'left') return { outcome: 'abandoned', status: CLIENT_LEFT };

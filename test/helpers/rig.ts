@@ -107,7 +107,6 @@ export async function openRig(options: RigOptions): Promise<Rig> {
     },
     unnamed: () => options.unnamed?.() ?? 'nobody',
     admission,
-    isOn: () => admission.awake,
     bodies,
     corsOrigins,
     assets: [/\.(?:js|css)$/],

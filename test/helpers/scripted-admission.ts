@@ -1,8 +1,9 @@
 import type { RefusalCode, CutCode } from '../../src/core/errors.ts';
 import { engineId, ticketId, type ModelId } from '../../src/core/kinds.ts';
+import type { TicketTerms } from '../../src/core/stage-events.ts';
 import type { Outcome } from '../../src/core/outcome.ts';
 import type { Backend } from '../../src/engines/driver.ts';
-import { Cut, Refused, type Admission, type Lease } from '../../src/runtime/admission.ts';
+import { Cut, Refused, type Acquire, type Admission, type Lease } from '../../src/runtime/admission.ts';
 
 /** One start of an engine, as a test sees it. */
 export class ScriptedBackend implements Backend {
@@ -76,6 +77,8 @@ export class ScriptedAdmission implements Admission {
   readonly asked: ModelId[] = [];
   /** Whether there are leases to be had at once. */
   hasPlaces = true;
+  /** How they wished to wait, in the same order. */
+  readonly wishes: TicketTerms[] = [];
   /** How many left while they waited. */
   withdrawn = 0;
   /** Whether the models are awake for those who only look, and how many have looked. */
@@ -87,8 +90,12 @@ export class ScriptedAdmission implements Admission {
     this.backend = backend;
   }
 
-  acquire(model: ModelId, { signal }: { readonly signal: AbortSignal }): Promise<Lease> {
+  acquire(model: ModelId, { signal, wishes = {} }: Acquire): Promise<Lease> {
     this.asked.push(model);
+    this.wishes.push(wishes);
+    if (wishes.bound === true && !this.awake) {
+      return Promise.reject(new Refused('model_not_loaded', `${model} is not awake`, undefined));
+    }
     if (signal.aborted) return Promise.reject(signal.reason);
     if (this.answering === 'grant') return Promise.resolve(this.#grant(model));
     if (this.answering !== 'hold') {

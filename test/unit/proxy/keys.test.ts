@@ -122,7 +122,10 @@ describe('a client with a key', () => {
     expect,
     onTestFinished,
   }) => {
-    const rig = await openRig({ door: { keys: keysOf({ ...APP, may_swap: false }, BOSS) }, onTestFinished });
+    const rig = await openRig({
+      door: { keys: keysOf({ ...APP, may_swap: false }, { ...BOSS, priority: 'high' }) },
+      onTestFinished,
+    });
     const asked = async (headers: Record<string, string>) => {
       const { status, headers: head } = await ask(rig.port, CHAT, { body: chat('alpha'), headers });
       return [status, head['x-catnap-error'], head['x-should-retry']];
@@ -137,7 +140,12 @@ describe('a client with a key', () => {
     );
     await waitFor('the socket to be refused', () => socket.closed);
     expect(socket.text).toMatch(/^HTTP\/1\.1 409 /);
-    expect(rig.admission.asked).toHaveLength(2);
+    expect(rig.admission.wishes).toMatchObject([
+      { bound: true },
+      { bound: true },
+      { bound: false, priority: 'high' },
+      { bound: true },
+    ]);
   });
 
   test('has a rate, told with every answer', async ({ expect, onTestFinished }) => {

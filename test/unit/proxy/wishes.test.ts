@@ -22,6 +22,17 @@ describe('what a client may wish for its wait', () => {
   });
 
   test.for([
+    [{}, { maySwap: false, priority: undefined }, { priority: 'normal', bound: true }],
+    [{}, { maySwap: true, priority: 'high' }, { priority: 'high', bound: false }],
+    [{ 'x-catnap-swap': 'allowed' }, { maySwap: false, priority: undefined }, { priority: 'normal', bound: true }],
+    [{ 'x-catnap-priority': 'high' }, { maySwap: true, priority: 'low' }, { priority: 'low', bound: false }],
+    [{ 'x-catnap-priority': 'low' }, { maySwap: true, priority: 'high' }, { priority: 'low', bound: false }],
+    [{ 'x-catnap-priority': 'high' }, { maySwap: true, priority: 'high' }, { priority: 'high', bound: false }],
+  ] as const)('%o with a key that has %o comes to %o', ([headers, key, wishes], { expect }) => {
+    expect(wishesOf(headers, 'normal', key)).toMatchObject(wishes);
+  });
+
+  test.for([
     ['x-catnap-priority', 'urgent', 'low, normal, high'],
     ['x-catnap-swap', 'no', 'never, allowed'],
     ['x-catnap-deadline-secs', 'soon', 'a number of seconds'],
