@@ -11,7 +11,7 @@ import type { Outcome } from '../simulate/tally.ts';
 import { fromZero, readTrace } from '../simulate/traces.ts';
 import type { Arrival, Workload } from '../simulate/workload.ts';
 import { ms } from './times.ts';
-import { policyTermsOf } from './stage-plan.ts';
+import { capacityOf, costOf, policyTermsOf } from './stage-plan.ts';
 
 export type SimulateOptions = {
   readonly config: Config;
@@ -61,7 +61,7 @@ export async function simulate(options: SimulateOptions): Promise<Simulated> {
     workload: source.workload,
     disciplines,
     stage: {
-      capacity: 1,
+      capacity: capacityOf(config),
       drains: policy.drain_before_switch,
       drainMs: ms(policy.drain_timeout_secs),
       minActiveMs: ms(policy.min_active_secs),
@@ -69,7 +69,7 @@ export async function simulate(options: SimulateOptions): Promise<Simulated> {
     },
     terms: policyTermsOf(config),
     model: (name) => ({
-      cost: 1,
+      cost: roomOf(name, config),
       replicas: config.models[name]?.replicas ?? 1,
       targetInflight: config.models[name]?.target_inflight ?? policy.target_inflight,
       maxWaiting: policy.max_waiting,
@@ -79,6 +79,12 @@ export async function simulate(options: SimulateOptions): Promise<Simulated> {
     times: timesOf,
   });
   return { kind: 'played', workload: source.workload().name, outcomes, notes };
+}
+
+/** A model that only the trace knows takes all the room there is. */
+function roomOf(name: string, config: Config): number {
+  const settings = config.models[name];
+  return settings === undefined ? capacityOf(config) : costOf(settings, config);
 }
 
 type Source = { readonly workload: () => Workload; readonly notes: readonly string[] } | { readonly problem: string };

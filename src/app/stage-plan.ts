@@ -10,8 +10,8 @@ import type { CostsByModel } from '../ports/cost-file.ts';
 import type { EngineSpec } from '../runtime/supervisor.ts';
 import { ms, msOrNever } from './times.ts';
 
-/** One model awake: each model that needs room takes all of it. */
-const CAPACITY = 1;
+/** Where no capacity is declared one model is awake: each that needs room takes all of it. */
+const ONE = 1;
 
 /** The core's own deadlines lie behind the drivers', which can say more about why something took too long. */
 const MARGIN_MS = 5_000;
@@ -24,13 +24,23 @@ export function stageOf(config: Config, costs: CostsByModel): StageOptions {
       ...termsOf(modelId(name), model, config),
       costs: costs.get(modelId(name)) ?? {},
     })),
-    capacity: CAPACITY,
+    capacity: capacityOf(config),
     policy: POLICIES[policy.policy_type](policyTermsOf(config)),
     drains: policy.drain_before_switch,
     drainMs: ms(policy.drain_timeout_secs),
     minActiveMs: ms(policy.min_active_secs),
     priorityStepMs: ms(policy.priority_step_secs),
   };
+}
+
+export const capacityOf = ({ gpu }: Config): number => gpu.capacity_mib ?? ONE;
+
+/** How much of the capacity a model takes, all its engines together. */
+export function costOf(settings: ModelConfig, config: Config): number {
+  const footprint = 'footprint' in settings ? settings.footprint?.gpu_mib : undefined;
+  if (!TRAITS[settings.backend].needsRoom || footprint === 0) return 0;
+  const declared = config.gpu.capacity_mib === undefined ? undefined : footprint;
+  return declared === undefined ? capacityOf(config) : declared * settings.replicas;
 }
 
 /** What the config tells the policies. */
@@ -64,13 +74,14 @@ export function enginesOf(
   );
 }
 
-function termsOf(model: ModelId, settings: ModelConfig, { policy }: Config): ModelTerms {
+function termsOf(model: ModelId, settings: ModelConfig, config: Config): ModelTerms {
+  const { policy } = config;
   return {
     model,
     engines: replicasOf(model, settings),
     replicas: settings.replicas,
     shut: shutTo(settings),
-    cost: TRAITS[settings.backend].needsRoom ? CAPACITY : 0,
+    cost: costOf(settings, config),
     targetInflight: settings.target_inflight,
     maxWaiting: policy.max_waiting,
     patienceMs: ms(policy.request_timeout_secs),

@@ -65,6 +65,11 @@ export const RestartSchema = z.strictObject({
 
 /** How memory of GPUs is read. */
 export const GpuSchema = z.strictObject({
+  capacity_mib: key(
+    count(1, 100_000_000).optional(),
+    'How much GPU memory the models that are awake may take together, by their `footprint`. Leave out what sleeping engines and others keep.',
+    { default_text: 'one model is awake at a time', examples: [22_000] },
+  ),
   nvidia_smi_path: key(
     path().default('nvidia-smi'),
     "The nvidia-smi program. Without it a sleep is believed on the engine's word.",

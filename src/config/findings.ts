@@ -4,11 +4,12 @@ import { KeySchema } from './keys-schema.ts';
 import { TlsSchema } from './tls-schema.ts';
 import { isFields, valueAt } from './values.ts';
 import { BACKENDS } from './models/index.ts';
+import { FootprintSchema } from './models/shared.ts';
 import { AliasSchema } from './naming-schema.ts';
 import { nearest } from './nearest.ts';
 import { NOT_YET_BACKENDS, NOT_YET_KEYS } from './not-yet.ts';
 import type { Path } from './place.ts';
-import { CheckpointSchema, RestartSchema } from './engines-schema.ts';
+import { CheckpointSchema, GpuSchema, RestartSchema } from './engines-schema.ts';
 import { PolicySchema } from './policy-schema.ts';
 import { ConfigSchema } from './schema.ts';
 
@@ -94,6 +95,8 @@ function backendOf(raw: unknown, path: Path): string {
 function keysAt(path: Path, raw: unknown): readonly string[] {
   const [first] = path;
   if (first === undefined) return Object.keys(ConfigSchema.shape);
+  if (first === 'gpu') return Object.keys(GpuSchema.shape);
+  if (path.at(-1) === 'footprint') return Object.keys(FootprintSchema.shape);
   if (first === 'models') return Object.keys(BACKEND_SHAPES.get(backendOf(raw, path)) ?? {});
   if (first === 'keys') return Object.keys(KeySchema.shape);
   if (first === 'tls') return Object.keys(TlsSchema.shape);

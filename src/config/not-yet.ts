@@ -6,7 +6,6 @@ export const NOT_YET_KEYS: ReadonlySet<string> = new Set([
   'stages',
   'triton',
   'capture',
-  'footprint',
   'replica_max',
   'eviction',
   'checkpoint_path',

@@ -5,6 +5,7 @@ import { keyFitsNothing, keyHasNoRight, keysClash } from './keys.ts';
 import { allowedImpossible, levelImpossible, levelNotAllowed, levelNotYet, policyLevelUnused } from './levels.ts';
 import { aliasesClash, aliasesLead, defaultModelIsThere, someModel } from './names.ts';
 import { portsClash, replicasNeedPorts } from './ports.ts';
+import { footprintsFit, footprintUnused } from './room.ts';
 import { impossibleModelTimes, impossibleTimes } from './times.ts';
 import { allDisabled, stallNeverSeen, unusedKeys } from './unused.ts';
 
@@ -16,6 +17,7 @@ export const CHECKS: readonly Check[] = [
   defaultModelIsThere,
   portsClash,
   replicasNeedPorts,
+  footprintsFit,
   impossibleTimes,
   impossibleModelTimes,
   levelImpossible,
@@ -34,6 +36,7 @@ export const CAUTIONS: readonly Check[] = [
   levelNotYet,
   policyLevelUnused,
   unusedKeys,
+  footprintUnused,
   stallNeverSeen,
   allDisabled,
   keyFitsNothing,

@@ -47,6 +47,14 @@ export const everyModel = {
   ),
 };
 
+/** How much an engine takes. */
+export const FootprintSchema = z.strictObject({
+  gpu_mib: key(
+    count(0, 100_000_000),
+    'GPU memory in MiB, with its KV cache. 0: none, so that the model needs no room, wakes when it is asked for and stays.',
+  ),
+});
+
 /** Keys of models that catnap puts to sleep and wakes. */
 export const swapped = {
   sleep_level: key(sleepLevel().optional(), 'How deep the model is put away when another is wanted.', {
@@ -56,6 +64,11 @@ export const swapped = {
     z.array(sleepLevel()).min(1).max(6).optional(),
     'The levels it may ever be put to; the engine is started ready for them. A sleep that fails goes on to the next deeper one of them, and 5 is always the last.',
     { examples: [[1, 5]], default_text: 'all that the engine can' },
+  ),
+  footprint: key(
+    FootprintSchema.optional(),
+    'What one engine of the model takes while it is awake. With `gpu.capacity_mib`, models that fit beside each other are awake together.',
+    { examples: [{ gpu_mib: 9_000 }], default_text: 'all there is' },
   ),
   replicas: key(count(1, 64).default(1), 'How many engines serve this model. They wake and go together.'),
 };
