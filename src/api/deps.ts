@@ -1,12 +1,27 @@
 import type { Config } from '../config/schema.ts';
 import type { MayUse } from '../access/key.ts';
-import type { ModelId } from '../core/kinds.ts';
+import type { ModelId, SleepLevel } from '../core/kinds.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Gpu } from '../ports/gpu.ts';
 import type { Verdict } from '../ports/verdicts.ts';
+import type { Operator } from '../runtime/operator.ts';
 import type { StageReader } from '../runtime/view.ts';
-import type { Remembered } from './admin/rows.ts';
+import type { History, Output } from './admin/history.ts';
+import type { Remembered, Vram } from './admin/rows.ts';
 
-/** All that the control planes need of the rest of catnap. None of it changes anything. */
+/** All that the control planes need of the rest of catnap. */
 export type ControlDeps = {
+  readonly operator: Operator;
+  readonly gpu: Gpu;
+  readonly journal: History;
+  readonly output: Output;
+  readonly clock: Clock;
+  /** About how much GPU memory a model takes with so many replicas. */
+  readonly vram: (model: ModelId, replicas: number) => Vram;
+  /** How many requests each engine of a model is given at a time. */
+  readonly effectiveTarget: (model: ModelId) => number;
+  /** The levels a model can be put to, 5 among them. */
+  readonly levels: (model: ModelId) => readonly SleepLevel[];
   readonly config: Pick<Config, 'aliases' | 'models'>;
   /** Resolves a model id or an alias, for somebody who may use these models. */
   readonly find: (name: string, mayUse?: MayUse) => ModelId | undefined;

@@ -5,6 +5,11 @@ import { methodNotAllowed } from 'hono/method-not-allowed';
 import { originForm } from '../access/path.ts';
 import type { Visitor } from '../access/visitor.ts';
 import { adminModels } from './admin/models.ts';
+import { adminOrders } from './admin/orders.ts';
+import { gpuMemory } from './admin/gpu-memory.ts';
+import { history } from './admin/history.ts';
+import { openapi } from './admin/openapi.ts';
+import { control } from './control/control.ts';
 import { operatorsOnly, remember, type Visited } from './visitor.ts';
 import { catalogue } from './catalogue.ts';
 import type { ControlDeps } from './deps.ts';
@@ -22,9 +27,15 @@ export type OpenPlane = (req: IncomingMessage, res: ServerResponse) => void;
 export function controlPlane(deps: ControlDeps): Plane {
   const app = plainApp(deps.bug);
   app.use('/v1/admin/*', operatorsOnly);
+  app.use('/control/*', operatorsOnly);
   app.route('/', probes(deps.stage));
   app.route('/', scrape(deps.metrics));
   app.route('/', catalogue(deps));
+  app.route('/', adminOrders(deps));
+  app.route('/', gpuMemory(deps));
+  app.route('/', history(deps));
+  app.route('/', openapi(deps));
+  app.route('/', control(deps));
   app.route('/', adminModels(deps));
   return asPlane(app, deps.bug, isControlPath);
 }
@@ -40,9 +51,10 @@ export function metricsPlane({ metrics, bug }: Pick<ControlDeps, 'metrics' | 'bu
 /** The paths that are answered here. Everything else is the data plane's. */
 function isControlPath(path: string): boolean {
   return (
-    /^\/(?:health|livez|readyz|metrics|models|v1\/models|v1\/admin)\/?$/.test(path) ||
+    /^\/(?:health|livez|readyz|metrics|models|v1\/models|v1\/admin|control)\/?$/.test(path) ||
     path.startsWith('/v1/models/') ||
-    path.startsWith('/v1/admin/')
+    path.startsWith('/v1/admin/') ||
+    path.startsWith('/control/')
   );
 }
 

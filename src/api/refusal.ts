@@ -3,9 +3,15 @@ import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { ERRORS, type ErrorCode } from '../core/errors.ts';
 
 /** An error of ours, in the shape OpenAI clients read. */
-export function refuse(c: Context, code: ErrorCode, message: string, param: string | null = null): Response {
+export function refuse(
+  c: Context,
+  code: ErrorCode,
+  message: string,
+  param: string | null = null,
+  more: Readonly<Record<string, unknown>> = {},
+): Response {
   const { status, type, retry } = ERRORS[code];
   c.header('x-catnap-error', code);
   if (!retry) c.header('x-should-retry', 'false');
-  return c.json({ error: { message, type, param, code } }, status satisfies ContentfulStatusCode);
+  return c.json({ error: { message, type, param, code, ...more } }, status satisfies ContentfulStatusCode);
 }

@@ -8,9 +8,12 @@ import { readTlsPair, watchTlsFiles, type TlsPair } from '../adapters/tls-files.
 import { controlPlane, metricsPlane } from '../api/plane.ts';
 import type { Config } from '../config/schema.ts';
 import { after, InvariantBroken, type SleepLevel } from '../core/kinds.ts';
+import type { StageOptions } from '../core/stage-events.ts';
 import type { Log } from '../observe/log.ts';
+import { OutputHub } from '../observe/output-hub.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Verdict } from '../ports/verdicts.ts';
+import type { Gpu } from '../ports/gpu.ts';
 import { BodyStore } from '../proxy/body-store.ts';
 import type { Gate } from '../proxy/gate.ts';
 import { Listener } from '../proxy/server.ts';
@@ -19,16 +22,18 @@ import type { CostFile, CostsByModel } from '../ports/cost-file.ts';
 import { waitNotToBeKept } from './feasibility.ts';
 import { CostKeeper } from '../runtime/cost-keeper.ts';
 import { progressOf } from '../runtime/progress.ts';
+import { LoadOverrides } from '../runtime/load-overrides.ts';
 import { Supervisor } from '../runtime/supervisor.ts';
 import { namesOf } from './names.ts';
 import { keepers } from './conversations.ts';
 import { absentLevels, levelsMissed } from './levels.ts';
 import { openMetricsPort, type MetricsPort } from './metrics-port.ts';
-import { enginesOf, stageOf } from './stage-plan.ts';
+import { enginesOf, preloadsOf, stageOf } from './stage-plan.ts';
 import { createTelling, type Telling } from './telling.ts';
 import { ms, msOrNever } from './times.ts';
 import { withVerdicts } from './verdicts.ts';
 import { workshopOf, type Workshop } from './workshop.ts';
+import { VramBook } from './vram-book.ts';
 
 export type AppOptions = {
   readonly config: Config;
@@ -62,6 +67,10 @@ export class App {
   readonly #processes: SystemProcesses;
   readonly #checkpoints: Workshop['checkpoints'];
   readonly #conversations: Workshop['conversations'];
+  readonly #output: OutputHub;
+  readonly #gpu: Gpu;
+  readonly #vram = new VramBook();
+  readonly #stage: StageOptions;
   readonly #supervisor: Supervisor;
   readonly #costs: CostKeeper;
   readonly #startedAt: Date;
@@ -76,12 +85,16 @@ export class App {
     const { config, log, clock, version } = options;
     const telling = createTelling(config, version, log, clock);
     const warn = (message: string): void => telling.reporter.report({ kind: 'warned', message });
+    const output = new OutputHub();
     const processes = await openProcesses({
       stateDir: config.state_dir,
       logMaxBytes: config.log_max_mib * 1_048_576,
       logKeep: config.log_keep,
       logTailLines: config.log_tail_lines,
-      ...(log.showsOutput && { onLine: (model, line) => log.engineLine(model, line) }),
+      onLine(model, line) {
+        log.engineLine(model, line);
+        output.line(model, line);
+      },
       onProblem: warn,
     });
     const judged = await withVerdicts(config, { programs: systemPrograms(options.env), processes, warned: warn });
@@ -89,7 +102,7 @@ export class App {
     const absent = await absentLevels(config, systemPrograms(options.env));
     for (const message of levelsMissed(judged.config, absent)) warn(message);
     const known = { file: costs, known: await costs.read(), verdicts: judged.verdicts, absent };
-    const app = new App({ ...options, config: judged.config }, telling, processes, known);
+    const app = new App({ ...options, config: judged.config }, telling, processes, output, known);
     try {
       for (const leftover of await processes.reapLeftovers()) {
         telling.reporter.report({ kind: 'leftover-reaped', ...leftover });
@@ -99,6 +112,8 @@ export class App {
         .sweep(keepers(config))
         .catch((error: unknown) => warn(`kept conversations: ${String(error)}`));
       await app.#listen();
+      app.#preload();
+      void app.#vram.measure(config);
       return app;
     } catch (error) {
       app.#metricsPort?.close();
@@ -109,24 +124,34 @@ export class App {
     }
   }
 
-  private constructor(options: AppOptions, telling: Telling, processes: SystemProcesses, known: Known) {
+  private constructor(
+    options: AppOptions,
+    telling: Telling,
+    processes: SystemProcesses,
+    output: OutputHub,
+    known: Known,
+  ) {
     const { config, clock, env } = options;
     this.#verdicts = known.verdicts;
     this.#options = options;
     this.#telling = telling;
     this.#processes = processes;
+    this.#output = output;
     this.#startedAt = clock.wallTime();
     const warned = (message: string): void => telling.reporter.report({ kind: 'warned', message });
-    const { drivers, checkpoints, conversations } = workshopOf({ config, processes, clock, env, warned });
+    const { drivers, checkpoints, conversations, gpu } = workshopOf({ config, processes, clock, env, warned });
     this.#checkpoints = checkpoints;
     this.#conversations = conversations;
-    const engines = enginesOf(config, drivers, known.absent);
+    this.#gpu = gpu;
+    const overrides = new LoadOverrides();
+    const engines = enginesOf(config, drivers, overrides, known.absent);
     const stage = stageOf(config, known.known);
+    this.#stage = stage;
     const impossible = waitNotToBeKept(stage, config.policy);
     if (impossible !== undefined) warned(impossible);
     this.#costs = new CostKeeper(clock, known.file, () => this.#supervisor.costs());
     const reporter = reportToAll([telling.reporter, this.#costs], (error) => this.#bug(error));
-    this.#supervisor = new Supervisor({ stage, engines, clock, reporter });
+    this.#supervisor = new Supervisor({ stage, engines, clock, reporter, overrides });
   }
 
   /** The port clients talk to. */
@@ -168,7 +193,7 @@ export class App {
 
   async #listen(): Promise<void> {
     const { config, clock } = this.#options;
-    const { metrics, failures, reporter } = this.#telling;
+    const { metrics, failures, journal, reporter } = this.#telling;
     const names = namesOf(config, () => this.#supervisor.view());
     const bug = (error: unknown): void => this.#bug(error);
     const scrape = () => metrics.text(this.#supervisor.view());
@@ -179,6 +204,17 @@ export class App {
       lastFailure: (model) => failures.last(model),
       verdicts: (model) => this.#verdicts.get(model) ?? [],
       metrics: scrape,
+      operator: this.#supervisor,
+      clock,
+      gpu: this.#gpu,
+      journal,
+      output: {
+        tail: (model, lines) => this.#supervisor.tail(model, lines),
+        watch: (model, listener) => this.#output.watch(model, listener),
+      },
+      vram: (model, replicas) => this.#vram.of(model, replicas),
+      effectiveTarget: (model) => this.#stage.models.find((terms) => terms.model === model)?.targetInflight ?? 1,
+      levels: (model) => levelsOfModel(config, model),
       startedAt: this.#startedAt,
       version: this.#options.version,
       bug,
@@ -252,6 +288,19 @@ export class App {
     });
   }
 
+  /** What fails to load is told as any failure is, and holds up nobody. */
+  #preload(): void {
+    const { load, skip } = preloadsOf(this.#options.config, this.#stage);
+    for (const model of load) {
+      this.#supervisor
+        .load(model, { as: 'load', replicas: undefined, override: undefined })
+        .catch((error: unknown) => this.#bug(error));
+    }
+    if (skip.length === 0) return;
+    const message = `there is no room to load ${skip.join(', ')} at start besides ${load.join(', ')}`;
+    this.#telling.reporter.report({ kind: 'warned', message });
+  }
+
   async #listenForMetrics(plane: ReturnType<typeof metricsPlane>): Promise<void> {
     const { config, metricsPortAsked } = this.#options;
     const { host, metrics_port: port } = config;
@@ -302,4 +351,10 @@ function limitsOf(config: Config): Gate['limits'] {
     commentEveryMs: ms(config.wait_comment_every_secs),
     maxPriority: config.policy.max_header_priority,
   };
+}
+
+/** What the model can be put to. */
+function levelsOfModel({ models }: Config, model: string): readonly SleepLevel[] {
+  const settings = models[model];
+  return settings !== undefined && 'levels_allowed' in settings ? settings.levels_allowed : [5];
 }

@@ -1,3 +1,4 @@
+import { effectiveTarget } from '../config/inflight.ts';
 import type { Config, ModelConfig } from '../config/schema.ts';
 import type { EngineRules } from '../core/engine.ts';
 import { engineId, modelId, type EngineId, type ModelId, type NapLevel, type SleepLevel } from '../core/kinds.ts';
@@ -7,6 +8,7 @@ import type { PolicyTerms } from '../core/policy/policy.ts';
 import type { StageOptions } from '../core/stage-events.ts';
 import { TRAITS, type DriverRegistry } from '../engines/registry.ts';
 import type { CostsByModel } from '../ports/cost-file.ts';
+import type { LoadOverrides } from '../runtime/load-overrides.ts';
 import type { EngineSpec } from '../runtime/supervisor.ts';
 import { ms, msOrNever } from './times.ts';
 
@@ -56,10 +58,11 @@ export function policyTermsOf({ policy }: Config): PolicyTerms {
   };
 }
 
-/** One engine for each replica of each model. */
+/** One engine for each replica that each model may have. */
 export function enginesOf(
   config: Config,
   drivers: DriverRegistry,
+  overrides: LoadOverrides,
   absent: ReadonlyMap<SleepLevel, string>,
 ): readonly EngineSpec[] {
   return Object.entries(config.models).flatMap(([name, settings]) =>
@@ -69,7 +72,10 @@ export function enginesOf(
       rules: rulesOf(settings, config, absent),
       stallMs: msOrNever(settings.stall_timeout_secs),
       proofMs: ms(config.stall_probe_timeout_secs),
-      makeDriver: (events) => drivers.makeDriver({ model: modelId(name), replica, config: settings }, events),
+      makeDriver: (events) => {
+        const model = modelId(name);
+        return drivers.makeDriver({ model, replica, config: settings, override: () => overrides.of(model) }, events);
+      },
     })),
   );
 }
@@ -82,12 +88,32 @@ function termsOf(model: ModelId, settings: ModelConfig, config: Config): ModelTe
     replicas: settings.replicas,
     shut: shutTo(settings),
     cost: costOf(settings, config),
-    targetInflight: settings.target_inflight,
+    targetInflight: effectiveTarget(settings),
     maxWaiting: policy.max_waiting,
     patienceMs: ms(policy.request_timeout_secs),
     sleepLevel: settings.sleep_level,
   };
 }
+
+/** Whom to load at start: `preload` and the enabled `explicit` ones, in the order of the config, as long as there is room for one more. */
+export function preloadsOf(config: Config, { models, capacity }: StageOptions): Preloads {
+  const load: ModelId[] = [];
+  const skip: ModelId[] = [];
+  let room = capacity;
+  for (const { model, cost } of models) {
+    const settings = config.models[model];
+    const asked = config.preload.includes(model) || (settings?.activation === 'explicit' && settings.enabled);
+    if (!asked) continue;
+    if (cost > room) skip.push(model);
+    else {
+      room -= cost;
+      load.push(model);
+    }
+  }
+  return { load, skip };
+}
+
+type Preloads = { readonly load: readonly ModelId[]; readonly skip: readonly ModelId[] };
 
 /** What requests are answered that would have to load it, where only operators do. */
 function shutTo({ activation, enabled }: ModelConfig): ModelTerms['shut'] {
@@ -95,8 +121,8 @@ function shutTo({ activation, enabled }: ModelConfig): ModelTerms['shut'] {
   return enabled ? undefined : 'model_disabled';
 }
 
-function replicasOf(model: ModelId, { replicas }: ModelConfig): readonly EngineId[] {
-  return Array.from({ length: replicas }, (_, replica) => engineId(model, replica));
+function replicasOf(model: ModelId, { replica_max }: ModelConfig): readonly EngineId[] {
+  return Array.from({ length: replica_max }, (_, replica) => engineId(model, replica));
 }
 
 function rulesOf(settings: ModelConfig, config: Config, absent: ReadonlyMap<SleepLevel, string>): EngineRules {

@@ -138,7 +138,12 @@ function driverFor(level: TrialLevel, { config, name, model, env }: ValidateOpti
     ...means,
   });
   return drivers.makeDriver(
-    { model: modelId(name), replica: 0, config: { ...model, levels_allowed, sleep_level: plain } },
+    {
+      model: modelId(name),
+      replica: 0,
+      config: { ...model, levels_allowed, sleep_level: plain },
+      override: () => ({}),
+    },
     {
       spawned: () => {},
       exited: (_born, reason) => means.warned(`${name}: ${reason}`),

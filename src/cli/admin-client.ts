@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
 import { Agent, request } from 'undici';
 import type { z } from 'zod';
 import { ErrorAnswer } from '../api/admin/contract.ts';
@@ -16,10 +17,9 @@ export type Asked<T> =
 export async function askAdmin<T>(address: Address, path: string, schema: z.ZodType<T>): Promise<Asked<T>> {
   const { url: base, key } = address;
   const url = `${base}${path}`;
-  const headers = key === undefined ? {} : { authorization: `Bearer ${key}` };
   try {
     const { statusCode, body } = await request(url, {
-      headers,
+      headers: bearer(key),
       signal: AbortSignal.timeout(LIMIT_MS),
       ...trusting(address),
     });
@@ -37,9 +37,65 @@ function trusting({ certificate }: Address): { readonly dispatcher?: Agent } {
   return { dispatcher: new Agent({ connect, keepAliveTimeout: 1 }) };
 }
 
+/** Gives an order to a running catnap and waits for its end, however long that takes: catnap bounds it. */
+export async function tellAdmin<T>(
+  address: Address,
+  path: string,
+  body: object | undefined,
+  schema: z.ZodType<T>,
+): Promise<Asked<T>> {
+  const { url: base, key } = address;
+  const url = `${base}${path}`;
+  try {
+    const answer = await request(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...bearer(key) },
+      body: JSON.stringify(body ?? {}),
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      ...trusting(address),
+    });
+    return readAnswer(url, answer.statusCode, await answer.body.text(), schema);
+  } catch (error) {
+    return { kind: 'failed', why: whyUnreachable(base, error) };
+  }
+}
+
+/** Reads an answer line by line for as long as it goes on. Undefined when it came to its end, else what went wrong. */
+export async function readFromAdmin(
+  address: Address,
+  path: string,
+  show: (line: string) => void,
+): Promise<string | undefined> {
+  const { url: base, key } = address;
+  const url = `${base}${path}`;
+  let begun = false;
+  try {
+    const { statusCode, body } = await request(url, {
+      headers: bearer(key),
+      headersTimeout: LIMIT_MS,
+      bodyTimeout: 0,
+      ...trusting(address),
+    });
+    if (statusCode !== 200) {
+      const asked = readAnswer(url, statusCode, await body.text(), ErrorAnswer);
+      return asked.kind === 'failed' ? asked.why : undefined;
+    }
+    begun = true;
+    for await (const line of createInterface({ input: body })) show(line);
+    return undefined;
+  } catch (error) {
+    // It has ended, and with it what there was to read.
+    return begun ? undefined : whyUnreachable(base, error);
+  }
+}
+
+const bearer = (key: string | undefined): Record<string, string> =>
+  key === undefined ? {} : { authorization: `Bearer ${key}` };
+
 function readAnswer<T>(url: string, status: number, text: string, schema: z.ZodType<T>): Asked<T> {
   const raw = parsed(text);
-  if (status !== 200) {
+  if (status !== 200 && status !== 202) {
     const refusal = ErrorAnswer.safeParse(raw);
     const hint = status === 401 ? ' Here, set CATNAP_KEY to it.' : '';
     const why = refusal.success ? refusal.data.error.message + hint : 'that is not an answer of catnap';

@@ -48,7 +48,18 @@ async function understand(argv: readonly string[], terminal: Terminal): Promise<
   };
 }
 
-const COMMAND_WORDS: ReadonlySet<string> = new Set(['serve', 'status', 'config', 'check', 'schema', 'key', 'simulate']);
+const STEERING = ['load', 'unload', 'sleep', 'wake', 'pin', 'unpin', 'logs'];
+
+const COMMAND_WORDS: ReadonlySet<string> = new Set([
+  'serve',
+  'status',
+  'config',
+  'check',
+  'schema',
+  'key',
+  'simulate',
+  ...STEERING,
+]);
 
 function tree(choose: (job: Job) => void, terminal: Terminal) {
   return yargs()
@@ -116,17 +127,99 @@ function tree(choose: (job: Job) => void, terminal: Terminal) {
     .command(
       'status',
       'Show what a running catnap is doing',
-      (command) =>
-        json(command).option('url', {
-          type: 'string',
-          requiresArg: true,
-          coerce: once('--url'),
-          describe: 'Where it is, when the config does not tell',
-        }),
+      (command) => running(command),
       ({ config, url, json: asJson }) =>
         choose(async () => {
           const { status } = await import('./status.ts');
           return status({ config, url, json: asJson }, terminal);
+        }),
+    )
+    .command(
+      'load <model>',
+      'Load a model, and wait until it is loaded',
+      (command) =>
+        running(model(command))
+          .option('set', {
+            type: 'string',
+            array: true,
+            nargs: 1,
+            requiresArg: true,
+            default: [],
+            describe: 'Change a setting for this load: KEY=VALUE. May be given again',
+          })
+          .option('replicas', { type: 'number', requiresArg: true, describe: 'How many engines it comes with' })
+          .option('no-wait', noWait),
+      ({ model: name, set, replicas, 'no-wait': hurry, ...where }) =>
+        choose(async () => {
+          const { load } = await import('./steer.ts');
+          return load({ ...where, model: name, set, replicas, wait: !hurry }, terminal);
+        }),
+    )
+    .command(
+      'unload <model>',
+      'Unload a model, and wait until its processes are gone',
+      (command) =>
+        running(model(command))
+          .option('hold', { type: 'boolean', default: false, describe: 'Let no request bring it back' })
+          .option('level', level)
+          .option('no-wait', noWait),
+      ({ model: name, hold, level: deep, 'no-wait': hurry, ...where }) =>
+        choose(async () => {
+          const { unload } = await import('./steer.ts');
+          return unload({ ...where, model: name, hold, level: deep, wait: !hurry }, terminal);
+        }),
+    )
+    .command(
+      'sleep <model>',
+      'Put a model to sleep once its requests are served',
+      (command) => running(model(command)).option('level', level),
+      ({ model: name, level: deep, ...where }) =>
+        choose(async () => {
+          const { control } = await import('./steer.ts');
+          return control({ ...where, act: 'sleep', model: name, level: deep }, terminal);
+        }),
+    )
+    .command(
+      'wake <model>',
+      'Wake a model when its turn comes',
+      (command) => running(model(command)),
+      ({ model: name, ...where }) =>
+        choose(async () => {
+          const { control } = await import('./steer.ts');
+          return control({ ...where, act: 'wake', model: name }, terminal);
+        }),
+    )
+    .command(
+      'pin <model>',
+      'Swap to a model and let requests swap no more',
+      (command) => running(model(command)),
+      ({ model: name, ...where }) =>
+        choose(async () => {
+          const { control } = await import('./steer.ts');
+          return control({ ...where, act: 'pin', model: name }, terminal);
+        }),
+    )
+    .command(
+      'unpin',
+      'Let requests swap again',
+      (command) => running(command),
+      (where) =>
+        choose(async () => {
+          const { control } = await import('./steer.ts');
+          return control({ ...where, act: 'unpin', model: undefined }, terminal);
+        }),
+    )
+    .command(
+      'logs <model>',
+      'Show what the engine of a model has printed',
+      (command) =>
+        running(model(command))
+          .option('follow', { alias: 'f', type: 'boolean', default: false, describe: 'Go on with what it prints' })
+          .option('lines', { alias: 'n', type: 'number', requiresArg: true, default: 200, describe: 'How many lines' }),
+      ({ model: name, follow, lines, ...where }) =>
+        choose(async () => {
+          const { logs } = await import('./logs.ts');
+          return logs({ ...where, model: name, follow, lines }, terminal);
         }),
     )
     .command(
@@ -189,6 +282,21 @@ function tree(choose: (job: Job) => void, terminal: Terminal) {
     .exitProcess(false)
     .fail(false);
 }
+
+/** What every command takes that asks a running catnap. */
+const running = <T>(command: Argv<T>) =>
+  json(command).option('url', {
+    type: 'string',
+    requiresArg: true,
+    coerce: once('--url'),
+    describe: 'Where it is, when the config does not tell',
+  });
+
+const model = <T>(command: Argv<T>) =>
+  command.positional('model', { type: 'string', demandOption: true, describe: 'A model or an alias' });
+
+const level = { type: 'string', requiresArg: true, describe: 'How deep: 1, 2, 3, 4, 5 or hybrid' } as const;
+const noWait = { type: 'boolean', default: false, describe: 'Do not wait for it' } as const;
 
 const json = <T>(command: Argv<T>) =>
   command.option('json', { type: 'boolean', default: false, describe: 'Print JSON, for programs' });

@@ -26,8 +26,30 @@ const OPTIONS = [
   '--validate',
   '--levels',
   '--cycles',
+  '--set',
+  '--replicas',
+  '--no-wait',
+  '--hold',
+  '--level',
+  '--follow',
+  '--lines',
 ];
-const COMMANDS = ['serve', 'status', 'config', 'config check', 'config schema', 'key', 'simulate'];
+const COMMANDS = [
+  'serve',
+  'status',
+  'config',
+  'config check',
+  'config schema',
+  'key',
+  'simulate',
+  'load',
+  'unload',
+  'sleep',
+  'wake',
+  'pin',
+  'unpin',
+  'logs',
+];
 
 /** What to tell about words that nothing is known of: what they are, and what was probably meant. */
 export function usageProblem(message: string, argv: readonly string[]): string {

@@ -47,6 +47,7 @@ function completeModel(model: ModelWritten, all: Defaults, at: Path, env: Env, f
         sleep_level: 5,
         levels_allowed: [5],
         replicas: 1,
+        replica_max: 1,
       };
     case 'stub':
       return { ...model, ...forAll(model, all), ...forSwapped(model, all) };
@@ -73,6 +74,7 @@ function forSwapped(model: Exclude<ModelWritten, Of<'openai_remote'>>, all: Defa
     sleep_level: levelInUse(model.sleep_level ?? all.policy.sleep_level, levels_allowed),
     levels_allowed,
     replicas: model.replicas,
+    replica_max: model.replica_max ?? model.replicas,
   };
 }
 

@@ -21,6 +21,11 @@ export const naming = {
     'Names that stand for several models, or for one with other parameters. Each is an object as below. `*` in a name stands for any text; `GET /v1/models` lists those without one.',
     { default_text: 'none' },
   ),
+  preload: key(
+    z.array(modelName()).max(1_000).default([]),
+    'The models to load at start, in the order of `models`, as far as they fit beside each other. `explicit` models that are enabled are loaded as well.',
+    { examples: [['qwen3-8b']] },
+  ),
   default_model: key(
     z.string().min(1).default('none'),
     'Who answers requests that name no model: `none`, `awake` (the model that is awake or about to be), or a name.',

@@ -6,7 +6,6 @@ export const NOT_YET_KEYS: ReadonlySet<string> = new Set([
   'stages',
   'triton',
   'capture',
-  'replica_max',
   'eviction',
   'checkpoint_path',
   'keep_images',

@@ -40,6 +40,7 @@ type Taken = {
   sleep_level: SleepLevel;
   levels_allowed: readonly SleepLevel[];
   replicas: number;
+  replica_max: number;
   target_inflight: number;
   startup_timeout_secs: number;
   response_timeout_secs: number;

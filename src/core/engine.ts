@@ -54,7 +54,7 @@ export type EngineCommand =
   | { readonly kind: 'stop' };
 
 export type EngineEvent =
-  /** `atOnce`: one that failed is tried again now and not after its pause. */
+  /** `atOnce`: one that failed is tried again now and not after its pause, or its failure is over if it shall not be awake. */
   | { readonly kind: 'goal-set'; readonly goal: EngineGoal; readonly atOnce: boolean }
   | { readonly kind: 'command-done'; readonly epoch: number }
   | ({ readonly kind: 'command-failed'; readonly epoch: number } & Why)
@@ -162,8 +162,9 @@ export function stepEngine(engine: Engine, event: EngineEvent, now: Millis, rule
 }
 
 function setGoal(engine: Engine, atOnce: boolean, now: Millis, rules: EngineRules): EngineStep {
-  const starts = atOnce && engine.phase.kind === 'failed' && engine.goal.kind === 'awake';
-  return starts ? start(engine, now, rules) : converge(engine, now, rules);
+  if (!atOnce || engine.phase.kind !== 'failed') return converge(engine, now, rules);
+  if (engine.goal.kind === 'awake') return start(engine, now, rules);
+  return still({ ...engine, failures: 0, phase: { kind: 'off' } });
 }
 
 /** The command in flight has done its work. */

@@ -70,6 +70,43 @@ export const ERRORS = {
     retry: false,
     meaning: 'There is nothing at this path.',
   },
+  unfit_body: {
+    status: 422,
+    type: 'invalid_request_error',
+    fault: 'client',
+    retry: false,
+    meaning:
+      'On the admin API: the body is no JSON, or a field of it is unknown or of the wrong kind. `details` lists what.',
+  },
+  invalid_load_request: {
+    status: 400,
+    type: 'invalid_request_error',
+    fault: 'client',
+    retry: false,
+    meaning: 'On the admin API: the body can be read, but its values do not fit this model or what it is doing.',
+  },
+  invalid_state: {
+    status: 409,
+    type: 'invalid_request_error',
+    fault: 'client',
+    retry: false,
+    meaning: 'On the admin API: the model is on its way somewhere else. Ask again when it has arrived.',
+  },
+  load_failed: {
+    status: 500,
+    type: 'server_error',
+    fault: 'engine',
+    retry: false,
+    meaning:
+      'On the admin API: the model could not be loaded. `model` holds it as it is now, with the reason in `last_error`.',
+  },
+  load_timeout: {
+    status: 504,
+    type: 'server_error',
+    fault: 'engine',
+    retry: false,
+    meaning: 'On the admin API: the model was not loaded in time. With `timeout_s` the load goes on.',
+  },
   method_not_allowed: {
     status: 405,
     type: 'invalid_request_error',

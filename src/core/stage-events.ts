@@ -90,7 +90,7 @@ export type StageEffect =
       readonly code: CutCode;
       readonly reason: string;
     }
-  /** `atOnce`: an operator asks, who waits for no pause after a failure. */
+  /** `atOnce`: an operator asks, who waits for no pause after a failure, or has seen it. */
   | { readonly kind: 'set-goal'; readonly engine: EngineId; readonly goal: EngineGoal; readonly atOnce: boolean }
   | { readonly kind: 'tell'; readonly fact: Fact }
   /** Everything is off; nothing more will come. */

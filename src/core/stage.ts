@@ -226,7 +226,7 @@ export class Stage {
         return;
       case 'out':
       case 'leaving':
-        this.#sendOff(member, goal, now);
+        this.#sendOff(member, goal, now, true);
         return;
       default:
         unreachable(part);
@@ -475,7 +475,7 @@ export class Stage {
     return part;
   }
 
-  #sendOff(member: Member, goal: EngineGoal, now: Millis): void {
+  #sendOff(member: Member, goal: EngineGoal, now: Millis, atOnce = false): void {
     const { part } = member;
     const swap = part.kind === 'draining' || part.kind === 'leaving' ? part.for : undefined;
     if (part.kind === 'draining') swap?.drained(member.model, now);
@@ -483,7 +483,7 @@ export class Stage {
     for (const { ticket } of member.lane.takeBound()) this.#refuseBound(ticket, member.model);
     member.lane.resume(now);
     member.part = { kind: 'leaving', for: swap, goal };
-    for (const engine of member.phases.keys()) this.#effects.push({ kind: 'set-goal', engine, goal, atOnce: false });
+    for (const engine of member.phases.keys()) this.#effects.push({ kind: 'set-goal', engine, goal, atOnce });
   }
 
   /** It is no longer wanted and has not begun to come. */

@@ -3,7 +3,7 @@ import type { CommandModel } from '../config/schema.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { EngineHttp } from '../ports/engine-http.ts';
 import { fill } from './command-line.ts';
-import { answersOk, bearer, revealed } from './served.ts';
+import { answersOk, bearer, surroundings } from './served.ts';
 import { leastWork } from './sign-of-life.ts';
 import type { Family, Questioned } from './supervised.ts';
 import { anyTrue, pause } from './wait.ts';
@@ -27,7 +27,7 @@ export function command(model: ModelId, config: CommandModel, means: CommandMean
     stopCommand: stopCommand && ((pid, port) => fill(stopCommand, { ...names, PID: pid, PORT: port })),
     async launch(port) {
       const argv = fill(config.command, { ...names, PORT: port });
-      return { argv, env: revealed(config.env), cwd: config.cwd };
+      return { argv, env: surroundings(config), cwd: config.cwd };
     },
     async prove(engine) {
       const over = new AbortController();

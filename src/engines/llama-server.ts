@@ -2,14 +2,16 @@ import type { ModelId } from '../core/kinds.ts';
 import type { LlamaServerModel } from '../config/schema.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { EngineHttp } from '../ports/engine-http.ts';
+import type { LoadOverride } from '../ports/load-override.ts';
 import { valueOf } from './command-line.ts';
 import { DriverError } from './driver.ts';
 import type { LlamaBinaries } from './llama-binaries.ts';
 import type { LlamaConversations } from './llama-kept.ts';
 import { combine, faultsIn, type Nearest, type OwnFlag } from './llama-flags.ts';
 import type { KnownFlags } from './llama-help.ts';
+import { overridden, withoutFlags } from './overrides.ts';
 import { finishesBatches } from './llama-progress.ts';
-import { answersOk, bearer, revealed } from './served.ts';
+import { answersOk, bearer, surroundings } from './served.ts';
 import { leastWork } from './sign-of-life.ts';
 import type { Family } from './supervised.ts';
 import { anyTrue } from './wait.ts';
@@ -36,6 +38,8 @@ type LlamaMeans = {
   readonly nearest: Nearest;
   /** Undefined: what it has read is not kept. */
   readonly conversations: LlamaConversations | undefined;
+  /** What the load that is being carried out asks to be different. */
+  readonly override: () => LoadOverride;
 };
 
 /** llama-server of llama.cpp. It has no call that puts it to sleep: it goes to disk as a whole, or it ends. */
@@ -54,19 +58,22 @@ export function llamaServer(model: ModelId, config: LlamaServerModel, means: Lla
     ...(means.conversations !== undefined && { conversations: means.conversations }),
     async launch(port) {
       const known = await means.binaries.flagsOf(command);
+      const override = means.override();
       const faults = faultsIn(extra, known, means.nearest);
       if (faults.length > 0)
         throw new DriverError(
           `models.${model}.extra_args does not fit ${await means.binaries.versionOf(command)}: ${faults.join('; ')}`,
           'bad_flag',
         );
+      const settings = overridden(config, override);
       const keeping = (await means.conversations?.flags(config.model_path, extra)) ?? [];
+      const users = withoutFlags(extra, flagsOf(override, known));
       const argsFor = (at: number): string[] =>
-        combine([...ownFlags(config, servedName, at, known), ...keeping], extra, known);
+        combine([...ownFlags(settings, servedName, at, known), ...keeping], users, known);
       // The port is another one each time, and nothing depends on it.
       await means.conversations?.launched([await means.binaries.versionOf(command), ...command, ...argsFor(0)]);
       const args = argsFor(port);
-      const env = { ...(key === undefined ? {} : { LLAMA_API_KEY: key }), ...revealed(config.env) };
+      const env = { ...(key === undefined ? {} : { LLAMA_API_KEY: key }), ...surroundings(config) };
       return { argv: [...command, ...args], env, cwd: undefined };
     },
     async prove({ origin, signal: wanted }) {
@@ -83,7 +90,7 @@ export function llamaServer(model: ModelId, config: LlamaServerModel, means: Lla
 
 /** With several slots each may use the whole context, as the server has it when it chooses their number itself. */
 function ownFlags(config: LlamaServerModel, alias: string, port: number, known: KnownFlags | undefined): OwnFlag[] {
-  const { llama_server_n_ctx: context, llama_server_n_gpu_layers: layers } = config;
+  const { llama_server_n_gpu_layers: layers } = config;
   const flags: OwnFlag[] = [
     { name: '--host', value: '127.0.0.1' },
     { name: '--port', value: String(port) },
@@ -99,10 +106,48 @@ function ownFlags(config: LlamaServerModel, alias: string, port: number, known: 
     { name: '--threads-http', value: String(config.target_inflight + SPARE_THREADS), optional: true },
     { name: '--log-colors', value: 'off', optional: true },
   ];
-  if (context !== undefined) flags.push({ name: '--ctx-size', value: String(context) });
+  for (const [key, name] of KEY_FLAGS) {
+    const value = config[key];
+    if (value !== undefined) flags.push({ name: spelling(name, known), value: String(value) });
+  }
   if (layers !== undefined) flags.push({ name: '--n-gpu-layers', value: layers < 0 ? ALL_LAYERS : String(layers) });
   return flags;
 }
+
+/** The flags that keys stand for, as the newest release spells them. */
+const KEY_FLAGS = [
+  ['llama_server_n_ctx', '--ctx-size'],
+  ['llama_server_flash_attn', '--flash-attn'],
+  ['llama_server_mmproj', '--mmproj'],
+  ['llama_server_image_max_tokens', '--image-max-tokens'],
+  ['llama_server_reasoning', '--reasoning'],
+  ['llama_server_spec_type', '--spec-type'],
+  ['llama_server_draft_model_path', '--spec-draft-model'],
+  ['llama_server_spec_draft_n_max', '--spec-draft-n-max'],
+  ['llama_server_spec_draft_p_min', '--spec-draft-p-min'],
+] as const satisfies readonly (readonly [keyof LlamaServerModel, string])[];
+
+/** How earlier releases spell some of them. */
+const EARLIER: Readonly<Record<string, string>> = {
+  '--spec-draft-model': '--model-draft',
+  '--spec-draft-n-max': '--draft-max',
+  '--spec-draft-p-min': '--draft-p-min',
+};
+
+function spelling(name: string, known: KnownFlags | undefined): string {
+  const earlier = EARLIER[name];
+  return earlier !== undefined && known?.find(name) === undefined && known?.find(earlier) !== undefined
+    ? earlier
+    : name;
+}
+
+/** What this load decides, in every spelling: it is nobody else's. */
+function flagsOf(override: LoadOverride, known: KnownFlags | undefined): ReadonlySet<string> {
+  const names = KEY_FLAGS.flatMap(([key, name]) => (key in override ? [spelling(name, known)] : []));
+  return new Set(names.flatMap((name) => known?.find(name)?.names ?? [name, ...(SHORT[name] ?? [])]));
+}
+
+const SHORT: Readonly<Record<string, readonly string[]>> = { '--ctx-size': ['-c'], '--spec-draft-model': ['-md'] };
 
 /** More than any model has; every release reads it as all of them. */
 const ALL_LAYERS = '9999';

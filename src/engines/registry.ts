@@ -3,6 +3,7 @@ import type { Backend, Config, ModelConfig, ProcessModel } from '../config/schem
 import type { Clock } from '../ports/clock.ts';
 import type { Conversations } from '../ports/conversations.ts';
 import type { EngineHttp } from '../ports/engine-http.ts';
+import type { LoadOverride } from '../ports/load-override.ts';
 import type { Processes } from '../ports/process.ts';
 import type { Programs } from '../ports/programs.ts';
 import type { StubServers } from '../ports/stub-server.ts';
@@ -52,6 +53,8 @@ type EngineOf = {
   readonly model: ModelId;
   readonly replica: number;
   readonly config: ModelConfig;
+  /** What the load that is being carried out asks to be different. */
+  readonly override: () => LoadOverride;
 };
 
 /** Makes the drivers of one catnap. What it learns of the programs they run is shared between them, and by nobody else. */
@@ -66,7 +69,7 @@ export class DriverRegistry {
     this.#binaries = new LlamaBinaries(ports.programs, ports.processes);
   }
 
-  makeDriver({ model, replica, config }: EngineOf, events: DriverEvents): Driver {
+  makeDriver({ model, replica, config, override }: EngineOf, events: DriverEvents): Driver {
     const supervise = (family: Family, settings: ProcessModel): Driver =>
       new SupervisedDriver({ engine: engineId(model, replica), model }, family, this.#rules(settings), {
         ...this.#ports,
@@ -79,6 +82,7 @@ export class DriverRegistry {
           llamaServer(model, config, {
             ...this.#ports,
             binaries: this.#binaries,
+            override,
             conversations: config.keep_kv
               ? new LlamaConversations(engineId(model, replica), this.#ports.conversations)
               : undefined,
@@ -86,7 +90,7 @@ export class DriverRegistry {
           config,
         );
       case 'vllm_serve':
-        return supervise(vllmServe(model, config, { ...this.#ports, ...this.#napTimes() }), config);
+        return supervise(vllmServe(model, config, { ...this.#ports, ...this.#napTimes(), override }), config);
       case 'command':
         return supervise(command(model, config, this.#ports), config);
       case 'openai_remote':

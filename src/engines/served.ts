@@ -12,8 +12,24 @@ export const bearer = (key: string | undefined): Readonly<Record<string, string>
 type Hidden = { reveal(): string };
 
 /** An environment as the process gets it. */
-export const revealed = (env: Readonly<Record<string, Hidden>>): Record<string, string> =>
+const revealed = (env: Readonly<Record<string, Hidden>>): Record<string, string> =>
   Object.fromEntries(Object.entries(env).map(([name, value]) => [name, value.reveal()]));
+
+type Placed = {
+  readonly env: Readonly<Record<string, Hidden>>;
+  readonly device?: string | undefined;
+  readonly library_path?: string | undefined;
+};
+
+/** What the config says about the surroundings of an engine: the GPUs it sees, its libraries, its variables. */
+export function surroundings({ env, device, library_path: libraries }: Placed): Record<string, string> {
+  const gpus = device === 'cpu' ? '' : /^cuda:(.+)$/.exec(device ?? '')?.[1];
+  return {
+    ...(gpus !== undefined && { CUDA_VISIBLE_DEVICES: gpus, HIP_VISIBLE_DEVICES: gpus }),
+    ...(libraries !== undefined && { LD_LIBRARY_PATH: libraries }),
+    ...revealed(env),
+  };
+}
 
 /** The program of a config key could not be found. */
 export const missing = (program: string, software: string, key: string): DriverError =>

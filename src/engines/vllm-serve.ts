@@ -1,11 +1,13 @@
 import type { ModelId, SleepLevel } from '../core/kinds.ts';
 import type { VllmServeModel } from '../config/schema.ts';
 import type { EngineHttp } from '../ports/engine-http.ts';
+import type { LoadOverride } from '../ports/load-override.ts';
 import type { Programs } from '../ports/programs.ts';
 import { has, valueOf } from './command-line.ts';
-import { answersOk, bearer, missing, revealed } from './served.ts';
+import { answersOk, bearer, missing, surroundings } from './served.ts';
 import { leastWork } from './sign-of-life.ts';
 import type { Family } from './supervised.ts';
+import { vllmArgs } from './vllm-flags.ts';
 import { VllmSleep } from './vllm-sleep.ts';
 
 type VllmMeans = {
@@ -13,6 +15,8 @@ type VllmMeans = {
   readonly programs: Programs;
   readonly sleepMs: number;
   readonly wakeStepMs: number;
+  /** What the load that is being carried out asks to be different. */
+  readonly override: () => LoadOverride;
 };
 
 /** It reads no colours, reports to nobody, and its last word on a repeated flag is the user's. */
@@ -52,9 +56,10 @@ export function vllmServe(model: ModelId, config: VllmServeModel, means: VllmMea
         ...(sleepsItself(levels) && SLEEPS),
         ...(isCheckpointed(levels) && CHECKPOINTS),
         ...(key !== undefined && { VLLM_API_KEY: key }),
-        ...revealed(config.env),
+        ...surroundings(config),
       };
-      return { argv: [...command, 'serve', config.model_path, ...own, ...extra], env, cwd: undefined };
+      const args = [...own, ...vllmArgs(config, means.override())];
+      return { argv: [...command, 'serve', config.model_path, ...args], env, cwd: undefined };
     },
     async prove({ origin, signal }) {
       return (await leastWork({ http: means.http, origin, servedName, headers, signal })) !== 'silent';

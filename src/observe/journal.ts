@@ -14,6 +14,7 @@ export class Journal implements Reporter {
   readonly #clock: Clock;
   readonly #limit: number;
   readonly #ring: JournalEntry[] = [];
+  readonly #listeners = new Set<() => void>();
   #last = 0;
 
   constructor(limit: number, clock: Clock) {
@@ -31,6 +32,13 @@ export class Journal implements Reporter {
     if (fact.kind === 'request-arrived' || fact.kind === 'request-granted') return;
     this.#last += 1;
     this.#ring[this.#last % this.#limit] = { seq: this.#last, at: this.#clock.wallTime(), fact };
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** Calls back after every new entry, until the returned function is called. */
+  watch(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
   }
 
   /** What came after entry `seq`, oldest first, and how many of those are no longer kept. */

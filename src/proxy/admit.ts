@@ -94,7 +94,6 @@ function outcomeOf({ code }: Refused): Outcome {
     case 'model_unloading':
     case 'model_not_loaded':
     case 'shutting_down':
-    case 'model_not_loaded':
     case 'model_loading':
     case 'model_failed':
     case 'model_disabled':

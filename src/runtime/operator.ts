@@ -2,6 +2,7 @@ import type { RefusalCode } from '../core/errors.ts';
 import type { ModelId, SleepLevel } from '../core/kinds.ts';
 import type { LoadTerms, UnloadTerms } from '../core/stage-events.ts';
 import type { Mode } from '../core/steering.ts';
+import type { LoadOverride } from '../ports/load-override.ts';
 
 /** How an operator's order ended. */
 export type OrderEnd =
@@ -13,10 +14,15 @@ export type OrderEnd =
       readonly retryAfterMs: number | undefined;
     };
 
+export type LoadWish = Pick<LoadTerms, 'as' | 'replicas'> & {
+  /** What this load is to have different from the config; undefined leaves what the last one had. */
+  readonly override: LoadOverride | undefined;
+};
+
 /** What an operator may do. Each order goes through the one queue of the stage; leaving does not take it back. */
 export interface Operator {
   /** Ends when the model is awake. */
-  load(model: ModelId, terms: LoadTerms): Promise<OrderEnd>;
+  load(model: ModelId, wish: LoadWish): Promise<OrderEnd>;
   /** Ends when the model is put away. */
   unload(model: ModelId, terms: UnloadTerms): Promise<OrderEnd>;
   /** How deep the model is put away for others from now on; undefined: as the config says. */

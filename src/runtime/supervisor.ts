@@ -1,7 +1,7 @@
 import type { EngineRules } from '../core/engine.ts';
 import type { EngineId, ModelId, SleepLevel } from '../core/kinds.ts';
 import type { Member } from '../core/member.ts';
-import type { LoadTerms, StageOptions, UnloadTerms } from '../core/stage-events.ts';
+import type { StageOptions, UnloadTerms } from '../core/stage-events.ts';
 import type { Mode } from '../core/steering.ts';
 import type { Driver, DriverEvents } from '../engines/driver.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -10,7 +10,8 @@ import { Refused, type Acquire, type Admission, type Lease } from './admission.t
 import type { CostsByModel } from '../ports/cost-file.ts';
 import { startMs } from './forecast.ts';
 import { EngineActor } from './engine-actor.ts';
-import type { Operator, OrderEnd } from './operator.ts';
+import { LoadOverrides } from './load-overrides.ts';
+import type { LoadWish, Operator, OrderEnd } from './operator.ts';
 import { StageActor } from './stage-actor.ts';
 import type { EngineView, ModelView, StageReader, StageView } from './view.ts';
 import { Watchdog, type Watched } from './watchdog.ts';
@@ -30,6 +31,8 @@ export type SupervisorOptions = {
   readonly engines: readonly EngineSpec[];
   readonly clock: Clock;
   readonly reporter: Reporter;
+  /** What loads ask to be different; the drivers read it. */
+  readonly overrides?: LoadOverrides;
 };
 
 /** Makes the actors of one stage and its engines, ties them together, and closes them. */
@@ -37,9 +40,11 @@ export class Supervisor implements Admission, Operator, StageReader {
   readonly #clock: Clock;
   readonly #stage: StageActor;
   readonly #watchdog: Watchdog;
+  readonly #overrides: LoadOverrides;
 
-  constructor({ stage, engines, clock, reporter }: SupervisorOptions) {
+  constructor({ stage, engines, clock, reporter, overrides = new LoadOverrides() }: SupervisorOptions) {
     this.#clock = clock;
+    this.#overrides = overrides;
     this.#stage = new StageActor({ ...stage, clock, reporter });
     const watched: Watched[] = [];
     for (const { id, model, rules, stallMs, proofMs, makeDriver } of engines) {
@@ -72,12 +77,17 @@ export class Supervisor implements Admission, Operator, StageReader {
     return this.#stage.glance(model);
   }
 
-  load(model: ModelId, terms: LoadTerms): Promise<OrderEnd> {
-    return endOf(this.#stage.load(model, terms));
+  async load(model: ModelId, { as, replicas, override }: LoadWish): Promise<OrderEnd> {
+    const fresh = override !== undefined && this.#overrides.set(model, override);
+    const end = await endOf(this.#stage.load(model, { as, fresh, replicas }));
+    if (end.kind === 'refused' && override !== undefined) this.#overrides.drop(model, override);
+    return end;
   }
 
-  unload(model: ModelId, terms: UnloadTerms): Promise<OrderEnd> {
-    return endOf(this.#stage.unload(model, terms));
+  async unload(model: ModelId, terms: UnloadTerms): Promise<OrderEnd> {
+    const end = await endOf(this.#stage.unload(model, terms));
+    if (terms.level === 5) this.#overrides.clear(model);
+    return end;
   }
 
   setLevel(model: ModelId, level: SleepLevel | undefined): void {
@@ -86,6 +96,12 @@ export class Supervisor implements Admission, Operator, StageReader {
 
   setMode(mode: Mode['kind']): void {
     this.#stage.setMode(mode);
+  }
+
+  /** The last lines the engines of a model have printed. */
+  tail(model: string, lines: number): readonly string[] {
+    const own = [...this.#stage.engines.values()].filter((engine) => engine.model === model);
+    return own.flatMap(({ driver }) => driver.tail(lines)).slice(-lines);
   }
 
   retryAfterMs(model: ModelId): number {
@@ -126,6 +142,7 @@ export class Supervisor implements Admission, Operator, StageReader {
       loadWaits: lane.hasLoad,
       held,
       replicas,
+      override: this.#overrides.of(model),
       oldestWaitMs: lane.first && this.#clock.now() - lane.first.since,
       inFlight: leases.size,
       sleepLevel,

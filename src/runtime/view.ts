@@ -1,6 +1,7 @@
 import type { EngineGoal, EnginePhase } from '../core/engine.ts';
 import type { EngineId, Millis, ModelId, SleepLevel } from '../core/kinds.ts';
 import type { Mode } from '../core/steering.ts';
+import type { LoadOverride } from '../ports/load-override.ts';
 
 /** What every face shows: one reading of the whole state, taken between two events. Nobody decides by it. */
 export type StageView = {
@@ -24,6 +25,8 @@ export type ModelView = {
   readonly held: boolean;
   /** How many of its engines come with it. */
   readonly replicas: number;
+  /** What its last load had different from the config. */
+  readonly override: LoadOverride;
   readonly oldestWaitMs: number | undefined;
   readonly inFlight: number;
   readonly sleepLevel: SleepLevel;

@@ -59,7 +59,7 @@ export const test = base.extend<{ engines: Engines }>({
         const levelsOf = levelMaker(config, { clock, gpu, machine, programs, processes, checkpoints, warned });
         const ports = { clock, processes, http, programs, stubs: stubServers, nearest, levelsOf, conversations };
         const driver = new DriverRegistry(ports, config).makeDriver(
-          { model: modelId('alpha'), replica: drivers.length, config: alpha },
+          { model: modelId('alpha'), replica: drivers.length, config: alpha, override: () => ({}) },
           {
             spawned: () => {},
             exited: (born, reason) => void engine.exits.push({ born, reason }),

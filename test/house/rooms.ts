@@ -45,7 +45,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   quickstart: { values: ['core', 'ports'], types: ['config'], packages: ['node'] },
   simulate: { values: ['core'], types: [], packages: [] },
   cli: {
-    values: ['app', 'config', 'access', 'api/admin/contract', 'simulate', 'validate/levels'],
+    values: ['app', 'config', 'access', 'api/admin/contract', 'api/control/contract', 'simulate', 'validate/levels'],
     types: ['core'],
     packages: ['npm', 'node'],
   },

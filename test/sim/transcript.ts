@@ -43,7 +43,7 @@ export function sayEffect(effect: StageEffect): string | undefined {
     case 'cut':
       return `cut ${effect.tickets.join(' ')} ${effect.code}: ${effect.reason}`;
     case 'set-goal':
-      return `goal ${effect.engine} ${sayGoal(effect.goal)}${effect.atOnce ? ' at once' : ''}`;
+      return `goal ${effect.engine} ${sayGoal(effect.goal)}${effect.atOnce && effect.goal.kind === 'awake' ? ' at once' : ''}`;
     case 'tell':
       return sayFact(effect.fact);
     case 'closed':

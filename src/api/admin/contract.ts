@@ -30,22 +30,72 @@ const PastFailure = z.object({
   attempts: z.int().meta({ description: 'How many times in a row it had failed.' }),
 });
 
+export const Capabilities = z.object({
+  modalities: z.array(z.enum(['text', 'image'])).meta({ description: 'What requests may hold.' }),
+  multi_turn: z.boolean().meta({ description: 'Whether a request may hold a conversation.' }),
+  thinking_modes: z
+    .array(z.enum(['default', 'enabled', 'disabled']))
+    .meta({ description: 'What `thinking` of a request may be.' }),
+});
+export type Capabilities = z.infer<typeof Capabilities>;
+
+export const VramSource = z.enum(['observed_load_delta', 'model_artifact_size', 'unavailable']);
+
+const vram = {
+  vram_estimate_mib: z.number().nullable().meta({ description: 'About how much GPU memory it takes.' }),
+  vram_estimate_replica_count: z.int().meta({ description: 'With how many replicas.' }),
+  vram_estimate_source: VramSource,
+};
+
+const inflight = {
+  configured_target_inflight: z
+    .int()
+    .meta({ description: 'How many requests the config gives each engine at a time.' }),
+  effective_target_inflight: z.int().meta({ description: 'The same, but no more than an engine works on by itself.' }),
+};
+
+const SleepLevel = z.union([z.int().min(1).max(5), z.literal('hybrid')]);
+
+const scalar = z.union([z.string(), z.number(), z.null()]);
+
 export const ModelRow = z.object({
   name: z.string(),
   resolved_backend: z.string(),
-  configured_enabled: z.boolean(),
+  configured_enabled: z.boolean().meta({ description: 'What the config says, whatever the model is doing.' }),
   activation: z.enum(['on_demand', 'explicit']),
   aliases: z.array(z.string()),
-  runtime_state: RuntimeState,
+  runtime_state: RuntimeState.meta({
+    description:
+      'What it is doing. `unloaded`: it serves nobody; asleep counts as that. `loading`, `unloading`: on its way. `loaded`: it serves. `failed`: its last load or its engine failed.',
+  }),
   is_loaded: z.boolean(),
   residency: z.string().meta({ description: 'Where the weights are, of the engine that holds the most.' }),
-  sleep_level: z
-    .union([z.int().min(1).max(5), z.literal('hybrid')])
-    .meta({ description: 'How deep it is put away when another model is wanted.' }),
-  replicas: z.int(),
+  sleep_level: SleepLevel.meta({ description: 'How deep it is put away when another model is wanted.' }),
+  hold: z
+    .boolean()
+    .meta({ description: 'Whether it was put away for good: no request brings it back until it is loaded.' }),
+  replicas: z
+    .int()
+    .meta({ description: 'How many engines it comes with now; `definition.replicas` is what the config says.' }),
+  replica_max: z.int().meta({ description: 'How many a load may ask for.' }),
   loaded_replicas: z.int(),
+  inflight_requests: z.int().meta({ description: 'Requests that are being served.' }),
   runtime_inflight: z.int().meta({ description: 'Requests that its engines work on.' }),
   queue_depth: z.int().meta({ description: 'Requests that wait for it.' }),
+  ...inflight,
+  ...vram,
+  load_constraints: z
+    .record(z.string(), z.looseObject({ kind: z.string() }))
+    .meta({ description: 'What a load may change: a field that is not here cannot be changed for this model.' }),
+  load_recommendations: z
+    .record(z.string(), z.looseObject({ kind: z.string() }))
+    .optional()
+    .meta({ description: 'Values that go well together. More is taken than is recommended.' }),
+  load_override: z.record(z.string(), scalar).meta({
+    description: 'What its last load changed, as long as it holds. A key that is here counts, also when it is null.',
+  }),
+  capabilities: Capabilities,
+  definition: z.record(z.string(), z.unknown()).meta({ description: 'What the config says, secrets masked.' }),
   oldest_wait_secs: secs.nullable(),
   ready_in_secs: secs
     .nullable()
@@ -73,10 +123,24 @@ const SwapNow = z.object({
 export const ModelList = z.object({
   models: z.array(ModelRow),
   swap: SwapNow.nullable().meta({ description: 'The change of who is awake that is under way.' }),
+  mode: z.enum(['auto', 'manual']).meta({ description: 'Whether requests may swap, or operators alone.' }),
   accepting: z.boolean().meta({ description: 'Whether requests are let in; false while catnap shuts down.' }),
   version: z.string(),
 });
 export type ModelList = z.infer<typeof ModelList>;
+
+/** What the body of a load may hold: `replicas`, and fields of the model's `load_constraints`. */
+export const LoadRequest = z
+  .object({ replicas: z.int().min(1).nullable().optional() })
+  .catchall(scalar)
+  .meta({ description: 'Changes one load. Fields are those of the `load_constraints` of the model.' });
+
+/** One thing that is wrong with a body. */
+const Detail = z.object({
+  loc: z.array(z.union([z.string(), z.int()])),
+  msg: z.string(),
+  type: z.string(),
+});
 
 export const ErrorAnswer = z.object({
   error: z.object({
@@ -84,8 +148,46 @@ export const ErrorAnswer = z.object({
     type: z.string(),
     param: z.string().nullable(),
     code: z.string(),
+    details: z.array(Detail).optional().meta({ description: 'Everything that is wrong with the body.' }),
+    model: ModelRow.optional().meta({ description: 'The model as it is now, after a load that failed.' }),
   }),
 });
 
-/** The path of the list of models. */
+const Gpu = z.object({
+  index: z.int(),
+  name: z.string(),
+  used_mib: z.number(),
+  total_mib: z.number(),
+  used_over_total: z.string().meta({ examples: ['75603MiB / 97887MiB'] }),
+});
+
+export const GpuMemory = z.object({
+  gpus: z.array(Gpu),
+  models: z.array(
+    z.object({ name: z.string(), runtime_state: RuntimeState, is_loaded: z.boolean(), ...inflight, ...vram }),
+  ),
+  error: z.string().nullable().meta({ description: 'Why no GPU could be read.' }),
+});
+export type GpuMemory = z.infer<typeof GpuMemory>;
+
+/** Where the admin API is, and its list of models. */
+export const ADMIN = '/v1/admin';
 export const MODELS_PATH = '/v1/admin/models';
+
+const Swap = z.object({
+  id: z.int(),
+  to: z.string(),
+  from: z.array(z.string()).meta({ description: 'Who had to go; empty when there was room.' }),
+  finished_at: z.iso.datetime(),
+  total_secs: z.number(),
+  legs_secs: z
+    .record(z.string(), z.number())
+    .meta({ description: 'Seconds per leg: drain, sleep, clear, wake, ready.' }),
+  overhead_secs: z.number().meta({ description: "catnap's own share." }),
+  woken_from_level: SleepLevel.meta({ description: 'Where the wanted model came back from; 5 is a fresh start.' }),
+  result: z.enum(['done', 'failed', 'withdrawn']),
+});
+export type SwapRow = z.infer<typeof Swap>;
+
+export const SwapList = z.object({ swaps: z.array(Swap).meta({ description: 'The newest first.' }) });
+export type SwapList = z.infer<typeof SwapList>;

@@ -1,46 +1,66 @@
 import { Hono } from 'hono';
-import type { ModelConfig } from '../../config/schema.ts';
-import { invariant, type Millis, type ModelId } from '../../core/kinds.ts';
+import { invariant, type ModelId } from '../../core/kinds.ts';
 import { unknownModel } from '../../core/unknown-model.ts';
-import type { ModelView } from '../../runtime/view.ts';
+import type { ModelView, StageView } from '../../runtime/view.ts';
 import type { ControlDeps } from '../deps.ts';
 import { refuse } from '../refusal.ts';
+import { visitorOf, type Visited } from '../visitor.ts';
 import { MODELS_PATH, type ModelList, type ModelRow } from './contract.ts';
-import { modelRow, swapNow } from './rows.ts';
+import { modelRow, swapNow, type Known } from './rows.ts';
+
+type RowDeps = Pick<ControlDeps, 'config' | 'stage' | 'lastFailure' | 'verdicts' | 'vram' | 'effectiveTarget'>;
 
 /** The models as an operator sees them. Reading wakes nothing. */
-export function adminModels({ config, find, stage, lastFailure, verdicts, version }: ControlDeps): Hono {
-  const app = new Hono();
-
-  function configOf(model: ModelId): ModelConfig {
-    const found = config.models[model];
-    invariant(found !== undefined, `${model} is on the stage and not in the config`);
-    return found;
-  }
-
-  function rowOf(view: ModelView, now: Millis): ModelRow {
-    const { model } = view;
-    return modelRow(view, configOf(model), { failure: lastFailure(model), verdicts: verdicts(model) }, now);
-  }
+export function adminModels(deps: ControlDeps): Hono<Visited> {
+  const { find, stage, version } = deps;
+  const app = new Hono<Visited>();
 
   app.get(MODELS_PATH, (c) => {
     const view = stage.view();
-    const models = view.models.map((model) => {
-      return rowOf(model, view.now);
-    });
-    return c.json({ models, swap: swapNow(view), accepting: view.accepting, version } satisfies ModelList);
+    const models = view.models.map((model) => rowOf(deps, model, view));
+    const { accepting } = view;
+    return c.json({ models, swap: swapNow(view), mode: view.mode.kind, accepting, version } satisfies ModelList);
   });
 
   app.get(`${MODELS_PATH}/:name{.+}`, (c) => {
     const name = c.req.param('name');
-    const model = find(name);
-    const view = stage.view();
-    const found = view.models.find((candidate) => candidate.model === model);
-    if (found === undefined) {
-      return refuse(c, 'unknown_model', unknownModel(name, MODELS_PATH), 'model');
-    }
-    return c.json(rowOf(found, view.now));
+    const model = find(name, visitorOf(c).mayUse);
+    if (model === undefined) return refuse(c, 'unknown_model', unknown(name), 'model');
+    return c.json(currentRow(deps, model) satisfies ModelRow);
   });
 
   return app;
+}
+
+export const unknown = (name: string): string => unknownModel(name, MODELS_PATH);
+
+/** A model as it is now. */
+export function currentRow(deps: RowDeps, model: ModelId): ModelRow {
+  const view = deps.stage.view();
+  return rowOf(deps, viewOf(view, model), view);
+}
+
+export function viewOf({ models }: StageView, model: ModelId): ModelView {
+  const found = models.find((candidate) => candidate.model === model);
+  invariant(found !== undefined, `${model} is not on the stage`);
+  return found;
+}
+
+function rowOf(deps: RowDeps, view: ModelView, { now }: StageView): ModelRow {
+  return modelRow(view, knownOf(deps, view), now);
+}
+
+export function knownOf(
+  { config, lastFailure, verdicts, vram, effectiveTarget }: RowDeps,
+  { model, replicas }: ModelView,
+): Known {
+  const found = config.models[model];
+  invariant(found !== undefined, `${model} is on the stage and not in the config`);
+  return {
+    config: found,
+    remembered: lastFailure(model),
+    verdicts: verdicts(model),
+    vram: vram(model, replicas),
+    effectiveTarget: effectiveTarget(model),
+  };
 }

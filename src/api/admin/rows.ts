@@ -1,9 +1,13 @@
+import type { z } from 'zod';
 import type { ModelConfig } from '../../config/schema.ts';
 import type { Millis } from '../../core/kinds.ts';
 import type { Failure } from '../../core/restart.ts';
 import type { Verdict } from '../../ports/verdicts.ts';
 import type { EngineView, ModelView, StageView } from '../../runtime/view.ts';
-import type { EngineRow, ModelList, ModelRow } from './contract.ts';
+import { capabilitiesOf } from './capabilities.ts';
+import { CONSTRAINTS, RECOMMENDATIONS } from './constraints/tables.ts';
+import type { EngineRow, ModelList, ModelRow, VramSource } from './contract.ts';
+import { definitionOf } from './definition.ts';
 import { phaseSince, readyInMs, residencyOfModel, runtimeState } from './state.ts';
 
 /** A failure that somebody remembers. */
@@ -13,16 +17,29 @@ export type Remembered = {
   readonly triedAgain: boolean;
 };
 
-/** What is known of a model beside how it is. */
-type Known = { readonly failure: Remembered | undefined; readonly verdicts: readonly Verdict[] };
+/** What is known of a model besides its view. */
+export type Known = {
+  readonly config: ModelConfig;
+  readonly remembered: Remembered | undefined;
+  readonly verdicts: readonly Verdict[];
+  readonly vram: Vram;
+  readonly effectiveTarget: number;
+};
+
+/** About how much GPU memory a model takes. */
+export type Vram = {
+  readonly mib: number | null;
+  readonly replicas: number;
+  readonly source: z.infer<typeof VramSource>;
+};
 
 export function modelRow(
   view: ModelView,
-  config: ModelConfig,
-  { failure: remembered, verdicts }: Known,
+  { config, remembered, verdicts, vram, effectiveTarget }: Known,
   now: Millis,
 ): ModelRow {
   const state = runtimeState(view);
+  const recommendations = RECOMMENDATIONS[config.backend];
   return {
     name: view.model,
     resolved_backend: config.backend,
@@ -33,18 +50,37 @@ export function modelRow(
     is_loaded: state === 'loaded',
     residency: residencyOfModel(view),
     sleep_level: view.sleepLevel,
-    replicas: view.engines.length,
+    hold: view.held,
+    replicas: view.replicas,
+    replica_max: config.replica_max,
     loaded_replicas: view.engines.filter(({ phase }) => phase.kind === 'awake').length,
+    inflight_requests: view.inFlight,
     runtime_inflight: view.inFlight,
+    configured_target_inflight: config.target_inflight,
+    effective_target_inflight: effectiveTarget,
+    ...vramFields(vram),
+    load_constraints: { ...CONSTRAINTS[config.backend] },
+    ...(recommendations !== undefined && { load_recommendations: recommendations }),
+    load_override: view.override,
+    capabilities: capabilitiesOf(config),
+    definition: definitionOf(config),
     queue_depth: view.waiting,
     oldest_wait_secs: secs(view.oldestWaitMs),
     ready_in_secs: secs(readyInMs(view, now)),
     last_error: remembered === undefined || remembered.triedAgain ? null : remembered.failure.reason,
     last_failure: remembered === undefined ? null : pastFailure(remembered),
-    engines: view.engines.map((engine) => engineRow(engine, now)),
+    engines: view.engines
+      .filter(({ phase }, replica) => replica < view.replicas || phase.kind !== 'off')
+      .map((engine) => engineRow(engine, now)),
     verdicts: verdicts.map(({ level, passed, reason, at }) => ({ level, passed, reason, at: at.toISOString() })),
   };
 }
+
+export const vramFields = ({ mib, replicas, source }: Vram) => ({
+  vram_estimate_mib: mib,
+  vram_estimate_replica_count: replicas,
+  vram_estimate_source: source,
+});
 
 function engineRow({ engine, phase, pid, port }: EngineView, now: Millis): EngineRow {
   const since = phaseSince(phase);

@@ -5,11 +5,15 @@ import type { ModelView } from '../../runtime/view.ts';
 import type { RuntimeState } from './contract.ts';
 
 /** A model's state in the five words that outsiders know. A model that sleeps is unloaded: nothing can be served from it. */
-export function runtimeState({ part, engines }: ModelView): RuntimeState {
+export function runtimeState({ part, engines, loadWaits }: ModelView): RuntimeState {
   if (engines.some(({ phase }) => phase.kind === 'stuck')) return 'failed';
   const states = engines.map(({ phase }) => engineState(phase));
-  if (part === 'summoned' || part === 'entering') return states.includes('failed') ? 'failed' : 'loading';
+  if (part === 'summoned' || part === 'entering') {
+    return engines.some(({ phase }) => phase.kind === 'failed') ? 'failed' : 'loading';
+  }
+  if (part === 'leaving' && states.includes('failed')) return 'failed';
   if (part === 'draining' || part === 'leaving') return 'unloading';
+  if (loadWaits) return 'loading';
   const order: readonly RuntimeState[] = ['loaded', 'loading', 'unloading', 'failed'];
   return order.find((state) => states.includes(state)) ?? 'unloaded';
 }
@@ -26,8 +30,9 @@ function engineState(phase: EnginePhase): RuntimeState {
       return 'loaded';
     case 'falling-asleep':
     case 'stopping':
-    case 'reaping':
       return 'unloading';
+    // What is left of it is being cleared away, which takes a moment.
+    case 'reaping':
     case 'stuck':
     case 'failed':
       return 'failed';

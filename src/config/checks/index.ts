@@ -3,8 +3,8 @@ import { commandsComplete, flagsAreOurs } from './commands.ts';
 import { publicHost, remoteIsNotUs } from './exposure.ts';
 import { keyFitsNothing, keyHasNoRight, keysClash } from './keys.ts';
 import { allowedImpossible, levelImpossible, levelNotAllowed, levelNotYet, policyLevelUnused } from './levels.ts';
-import { aliasesClash, aliasesLead, defaultModelIsThere, someModel } from './names.ts';
-import { portsClash, replicasNeedPorts } from './ports.ts';
+import { aliasesClash, aliasesLead, defaultModelIsThere, preloadsLead, someModel } from './names.ts';
+import { portsClash, replicasFit, replicasNeedPorts } from './ports.ts';
 import { footprintsFit, footprintUnused } from './room.ts';
 import { impossibleModelTimes, impossibleTimes } from './times.ts';
 import { allDisabled, stallNeverSeen, unusedKeys } from './unused.ts';
@@ -14,8 +14,10 @@ export const CHECKS: readonly Check[] = [
   someModel,
   aliasesClash,
   aliasesLead,
+  preloadsLead,
   defaultModelIsThere,
   portsClash,
+  replicasFit,
   replicasNeedPorts,
   footprintsFit,
   impossibleTimes,

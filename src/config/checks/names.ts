@@ -55,6 +55,12 @@ export const aliasesLead: Check = ({ config: { aliases, models } }) =>
     }),
   );
 
+/** What is to be loaded at start is there. */
+export const preloadsLead: Check = ({ config: { preload, models } }) =>
+  preload.flatMap((name, index) =>
+    Object.hasOwn(models, name) ? [] : [noSuchModel(['preload', index], name, Object.keys(models))],
+  );
+
 /** Requests without a model go to one that is there. */
 export const defaultModelIsThere: Check = ({ config }) => {
   const { default_model: name } = config;

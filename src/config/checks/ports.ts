@@ -36,13 +36,26 @@ function clash(earlier: Claim, later: Claim): CheckFinding {
   };
 }
 
+/** Nobody may ask for fewer than come by themselves. */
+export const replicasFit = eachModel((name, model) =>
+  model.replica_max < model.replicas
+    ? [
+        {
+          path: ['models', name, 'replica_max'],
+          message: `is ${model.replica_max}, and replicas is ${model.replicas}`,
+          fix: 'Raise it, or leave it out.',
+        },
+      ]
+    : [],
+);
+
 /** Replicas cannot share a port. */
 export const replicasNeedPorts = eachModel((name, model) =>
-  'port' in model && model.port !== undefined && model.replicas > 1
+  'port' in model && model.port !== undefined && model.replica_max > 1
     ? [
         {
           path: ['models', name, 'port'],
-          message: `cannot serve ${model.replicas} replicas`,
+          message: `cannot serve ${model.replica_max} replicas`,
           fix: 'Leave it out: each replica then takes a free port.',
         },
       ]

@@ -29,6 +29,34 @@ export const llamaServer = z
       z.boolean().default(false),
       'Whether what it has read of conversations is written to disk before its process ends, and given back to the next one. The files hold what clients wrote. Not for models with sliding-window or recurrent attention, of which llama-server saves too little.',
     ),
+    llama_server_flash_attn: key(z.enum(['on', 'off', 'auto']).optional(), 'Flash attention (`--flash-attn`).', {
+      default_text: '`auto`',
+    }),
+    llama_server_mmproj: key(path().optional(), 'The projector for images and sounds (`--mmproj`).'),
+    llama_server_image_max_tokens: key(
+      count(1, 1_000_000).optional(),
+      'How many tokens an image may take (`--image-max-tokens`).',
+      { examples: [512], default_text: "the model's own" },
+    ),
+    llama_server_reasoning: key(
+      z.enum(['on', 'off', 'auto']).optional(),
+      'Whether the model thinks before it answers (`--reasoning`).',
+      { default_text: '`auto`' },
+    ),
+    llama_server_spec_type: key(z.enum(['draft-mtp']).optional(), 'How tokens are guessed ahead (`--spec-type`).', {
+      default_text: 'none',
+    }),
+    llama_server_draft_model_path: key(path().optional(), 'The model that guesses (`--spec-draft-model`).'),
+    llama_server_spec_draft_n_max: key(
+      count(1, 6).optional(),
+      'How many tokens are guessed at a time (`--spec-draft-n-max`).',
+      { default_text: "llama-server's own" },
+    ),
+    llama_server_spec_draft_p_min: key(
+      z.number().min(0).max(1).optional(),
+      'How likely a guess must be (`--spec-draft-p-min`).',
+      { default_text: "llama-server's own" },
+    ),
     ...swapped,
     ...supervised,
     ...engineKey('The key the engine is started with, and is sent.'),

@@ -2,6 +2,31 @@ import { z } from 'zod';
 import { aliasName, count, envValue, key, path, port, seconds, secret, sleepLevel, text } from '../fields.ts';
 import { params } from '../params-schema.ts';
 
+/** What a model is told to be able to do. */
+const CapabilitiesSchema = z.strictObject({
+  modalities: key(
+    z
+      .array(z.enum(['text', 'image']))
+      .min(1)
+      .max(2)
+      .optional(),
+    'What requests may hold.',
+    { default_text: '`["text"]`' },
+  ),
+  multi_turn: key(z.boolean().optional(), 'Whether a request may hold a conversation.', {
+    default_text: 'that of the backend',
+  }),
+  thinking_modes: key(
+    z
+      .array(z.enum(['default', 'enabled', 'disabled']))
+      .min(1)
+      .max(3)
+      .optional(),
+    'What `thinking` of a request may be.',
+    { default_text: 'those of the backend' },
+  ),
+});
+
 /** Keys that every model has, whatever serves it. */
 export const everyModel = {
   enabled: key(
@@ -14,6 +39,15 @@ export const everyModel = {
   activation: key(
     z.enum(['on_demand', 'explicit']).default('on_demand'),
     '`on_demand`: a request wakes the model. `explicit`: only an operator does.',
+  ),
+  prompt_format: key(
+    text().optional(),
+    'How its prompts are built, as operators see it: `generic`, `qwen3_template`, `gemma4_template`, `mistral_template`, `translategemma_template`.',
+    { examples: ['qwen3_template'], default_text: "the engine's own template" },
+  ),
+  capabilities: key(
+    CapabilitiesSchema.optional(),
+    'What the model can do, where it is not what its backend and `prompt_format` suggest.',
   ),
   served_model_name: key(text().optional(), 'The name the engine knows the model by.', {
     default_text: "the model's own name",
@@ -71,6 +105,9 @@ export const swapped = {
     { examples: [{ gpu_mib: 9_000 }], default_text: 'all there is' },
   ),
   replicas: key(count(1, 64).default(1), 'How many engines serve this model. They wake and go together.'),
+  replica_max: key(count(1, 64).optional(), 'How many engines an operator may ask for when he loads it.', {
+    default_text: '`replicas`',
+  }),
 };
 
 const variableName = () =>
@@ -84,6 +121,18 @@ export const supervised = {
     "More variables for the engine's environment. Their values print as `***`.",
     { examples: [{ HF_HOME: '/models/hf' }] },
   ),
+  device: key(
+    z
+      .string()
+      .regex(
+        /^(auto|cuda|cpu|cuda:\d+(,\d+)*)$/,
+        'must be "auto", "cuda", "cpu", or GPUs such as "cuda:0" or "cuda:0,1"',
+      )
+      .optional(),
+    'Where it runs: `auto` or `cuda` leave the choice to the engine, `cuda:0,1` shows it these GPUs only, `cpu` none.',
+    { examples: ['cuda:0'], default_text: '`auto`' },
+  ),
+  library_path: key(path().optional(), 'A folder of libraries for the engine, before those of the system.'),
   startup_stall_secs: key(seconds(0).optional(), 'A start that prints nothing for this long has failed. 0: never.', {
     inherits: 'startup_stall_secs',
   }),

@@ -94,6 +94,8 @@ export class AnswersChecker implements Checker {
       }
       case 'model_not_loaded':
       case 'model_disabled':
+        if (book.ticket(ticket).bound && !isKept(this.#scene, model))
+          return must(terms.cost > 0, `${ticket} was told that ${model} is not awake, which needs no room`);
         must(
           !terms.engines.some((engine) => hasFailed(theatre.engine(engine).phase)),
           `${ticket} was not told that ${model} has failed`,
@@ -111,9 +113,6 @@ export class AnswersChecker implements Checker {
       }
       case 'shutting_down':
         return must(closingAt !== undefined, `${ticket} was told that catnap shuts down`);
-      case 'model_not_loaded':
-        must(terms.cost > 0, `${ticket} was told that ${model} is not awake, which needs no room`);
-        return must(book.ticket(ticket).bound, `${ticket} was told that ${model} is not awake, and may wake it`);
       case 'wait_timeout':
         return undefined;
       default:
@@ -153,7 +152,8 @@ export class AnswersChecker implements Checker {
     const { theatre, book, plan } = this.#scene;
     const owner = plan.models.find(({ terms }) => terms.engines.includes(engine))?.terms.model;
     const asked = owner !== undefined && loadWaits(this.#scene, owner);
-    must(!atOnce || (goal.kind === 'awake' && asked), `${engine} waits for no pause, and no operator asked for it`);
+    const told = goal.kind === 'awake' ? asked : owner !== undefined && book.unloading(owner);
+    must(!atOnce || told, `${engine} waits for no pause, and no operator asked for it`);
     if (goal.kind === 'awake') return must(!this.#closed, `${engine} is woken after the end`);
     const awake = theatre.engine(engine).phase.kind === 'awake';
     return must(!awake || book.openOn(engine) === 0, `${engine} is put away under an open lease`);

@@ -31,7 +31,7 @@ export class EnginesChecker implements Checker {
     const starts = phase.kind === 'starting' && moved;
     const asked = event.kind === 'goal-set' && event.atOnce;
     must(!starts || asked || now >= (this.#pauses.get(id) ?? 0), `${id} is started in the pause after its failure`);
-    if (starts) this.#pauses.delete(id);
+    if (starts || phase.kind === 'off') this.#pauses.delete(id);
     if (moved && before.phase.kind === 'falling-asleep') this.#goesDeeper(id, before.phase.level, phase, event);
     const ends = goal.kind !== 'off' || phase.kind === 'off' || phase.kind === 'failed' || isEnding(phase.kind);
     must(ends, `${id} shall be off and goes on ${phase.kind}`);

@@ -192,7 +192,7 @@ export const STAGE: readonly Mutant[] = [
   ),
   stage(
     'sending off leaves the goal',
-    "for (const engine of member.phases.keys()) this.#effects.push({ kind: 'set-goal', engine, goal, atOnce: false });",
+    "for (const engine of member.phases.keys()) this.#effects.push({ kind: 'set-goal', engine, goal, atOnce });",
     '',
   ),
   stage(

@@ -1,8 +1,11 @@
+import { systemClock } from '../../../src/adapters/system-clock.ts';
 import type { EnginePhase } from '../../../src/core/engine.ts';
 import { engineId, millis, modelId, type ModelId } from '../../../src/core/kinds.ts';
 import type { Failure } from '../../../src/core/restart.ts';
 import type { ControlDeps } from '../../../src/api/deps.ts';
 import type { StubModel } from '../../../src/config/schema.ts';
+import { Journal } from '../../../src/observe/journal.ts';
+import type { Operator, OrderEnd } from '../../../src/runtime/operator.ts';
 import type { EngineView, ModelView, StageView } from '../../../src/runtime/view.ts';
 
 export const alpha = modelId('alpha');
@@ -47,6 +50,7 @@ export function model(name: ModelId, phase: EnginePhase, change: Partial<ModelVi
     loadWaits: false,
     held: false,
     replicas: 1,
+    override: {},
     oldestWaitMs: undefined,
     inFlight: 0,
     sleepLevel: 5,
@@ -70,6 +74,7 @@ const stubModel: StubModel = {
   sleep_level: 5,
   levels_allowed: [5],
   replicas: 1,
+  replica_max: 1,
   enabled: true,
   aliases: [],
   set_params: {},
@@ -89,11 +94,31 @@ const config: ControlDeps['config'] = {
   models: { alpha: { ...stubModel, aliases: ['gpt-4o'] }, 'org/beta': { ...stubModel, enabled: false } },
 };
 
-/** Control planes that look at this view. `seen` collects what they call a bug. */
+function done(orders: unknown[], order: unknown): OrderEnd {
+  orders.push(order);
+  return { kind: 'done' };
+}
+
+/** Control planes that look at this view. `orders` are those an operator gave; each is done at once. `seen` collects what they call a bug. */
 export function deps(view: () => StageView, change: Partial<ControlDeps> = {}) {
   const bugs: unknown[] = [];
+  const orders: unknown[] = [];
+  const operator: Operator = {
+    load: async (model, wish) => done(orders, ['load', model, wish]),
+    unload: async (model, terms) => done(orders, ['unload', model, terms]),
+    setLevel: (model, level) => void orders.push(['level', model, level]),
+    setMode: (mode) => void orders.push(['mode', mode]),
+  };
   const all: ControlDeps = {
     config,
+    operator,
+    clock: systemClock(),
+    gpu: { read: async () => ({ kind: 'absent', reason: 'nvidia-smi was not found' }) },
+    journal: new Journal(100, systemClock()),
+    output: { tail: () => [], watch: () => () => {} },
+    vram: (_model, replicas) => ({ mib: null, replicas, source: 'unavailable' }),
+    effectiveTarget: () => 4,
+    levels: () => [1, 5],
     find: (name) =>
       new Map<string, ModelId>([
         ['alpha', alpha],
@@ -109,5 +134,5 @@ export function deps(view: () => StageView, change: Partial<ControlDeps> = {}) {
     bug: (error) => bugs.push(error),
     ...change,
   };
-  return { deps: all, bugs };
+  return { deps: all, bugs, orders };
 }

@@ -18,7 +18,19 @@ const alpha: ModelRow = {
   is_loaded: true,
   residency: 'gpu',
   sleep_level: 5,
+  hold: false,
   replicas: 1,
+  replica_max: 1,
+  inflight_requests: 0,
+  configured_target_inflight: 32,
+  effective_target_inflight: 4,
+  vram_estimate_mib: null,
+  vram_estimate_replica_count: 1,
+  vram_estimate_source: 'unavailable',
+  load_constraints: {},
+  load_override: {},
+  capabilities: { modalities: ['text'], multi_turn: true, thinking_modes: ['default'] },
+  definition: { backend: 'stub' },
   loaded_replicas: 1,
   runtime_inflight: 2,
   queue_depth: 0,
@@ -41,7 +53,13 @@ const idle: ModelRow = {
   engines: [{ engine: 'beta#0', phase: 'off', phase_secs: null, pid: null, port: null }],
 };
 
-const calm: ModelList = { models: [alpha, { ...idle, name: 'beta' }], swap: null, accepting: true, version: '1.2.3' };
+const calm: ModelList = {
+  models: [alpha, { ...idle, name: 'beta' }],
+  swap: null,
+  accepting: true,
+  mode: 'auto',
+  version: '1.2.3',
+};
 
 const failure = { at: '2026-11-20T12:00:00.000Z', during: 'starting', reason: 'no such\u001b[31m file', attempts: 2 };
 

@@ -1,4 +1,5 @@
 import { levelMaker } from '../../../src/app/levels.ts';
+import type { LoadOverride } from '../../../src/ports/load-override.ts';
 import { configFrom } from '../../../src/config/load.ts';
 import { nearest } from '../../../src/config/nearest.ts';
 import type { ModelInput } from '../../../src/config/schema.ts';
@@ -24,16 +25,19 @@ const noGpu: Gpu = { read: async () => ({ kind: 'absent', reason: 'there is no G
 
 type Told = { readonly exited: [number, string][]; readonly warned: string[] };
 
+type Setting = {
+  root?: object;
+  stubs?: StubServers;
+  levels?: readonly Level[];
+  override?: LoadOverride;
+  gpu?: Gpu;
+  conversations?: Conversations;
+};
+
 /** One engine of the model `alpha` over scripted ports: every program exists, and no server answers until the test says so. */
 export function oneEngine(
   alpha: ModelInput,
-  {
-    root = {},
-    stubs,
-    levels,
-    gpu = noGpu,
-    conversations = noConversations,
-  }: { root?: object; stubs?: StubServers; levels?: readonly Level[]; gpu?: Gpu; conversations?: Conversations } = {},
+  { root = {}, stubs, levels, gpu = noGpu, conversations = noConversations, override = {} }: Setting = {},
 ) {
   const clock = new VirtualClock();
   const processes = new ScriptedProcesses();
@@ -73,7 +77,7 @@ export function oneEngine(
     config,
   );
   const driver = registry.makeDriver(
-    { model: ALPHA, replica: 0, config: model },
+    { model: ALPHA, replica: 0, config: model, override: () => override },
     {
       spawned: () => {},
       exited: (born, reason) => void told.exited.push([born, reason]),

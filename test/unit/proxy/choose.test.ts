@@ -16,6 +16,7 @@ function stage(seen: Readonly<Record<string, Seen>>): StageView {
     loadWaits: false,
     held: false,
     replicas: 1,
+    override: {},
     inFlight: seen[model]?.inFlight ?? 0,
     sleepLevel: 5,
     engines: [],

@@ -19,6 +19,7 @@ function model(name: string, part: string, phase: EnginePhase, more: Partial<Mod
     loadWaits: false,
     held: false,
     replicas: 1,
+    override: {},
     inFlight: 3,
     sleepLevel: 5,
     engines: [{ engine: engineId(id, 0), phase, goal: { kind: 'off' }, pid: undefined, port: undefined }],

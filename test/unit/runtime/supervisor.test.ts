@@ -263,7 +263,7 @@ test('shutting down cuts what is still running when its time is up', async ({ ex
 test('an operator loads and unloads in the same queue as requests', async ({ expect }) => {
   const { driver, awake, supervisor, ask } = house();
   const lease = await awake(a);
-  const loaded = supervisor.load(b, { as: 'load', fresh: false, replicas: undefined });
+  const loaded = supervisor.load(b, { as: 'load', override: undefined, replicas: undefined });
   lease.settle('served');
   await settled();
   driver(a).succeed();

@@ -1,0 +1,115 @@
+import { Hono } from 'hono';
+import type { Fact } from '../../core/facts.ts';
+import { LEGS, type SwapRecord } from '../../core/swap.ts';
+import type { Clock } from '../../ports/clock.ts';
+import { eventStream } from '../event-stream.ts';
+import type { ControlDeps } from '../deps.ts';
+import { refuse } from '../refusal.ts';
+import { visitorOf, type Visited } from '../visitor.ts';
+import { ADMIN, type SwapRow, type SwapList } from './contract.ts';
+import { unknown } from './models.ts';
+
+/** What has happened, with its place in the order of events. */
+export type Entry = { readonly seq: number; readonly at: Date; readonly fact: Fact };
+
+export interface History {
+  readonly last: number;
+  since(seq: number): { readonly entries: readonly Entry[]; readonly missed: number };
+  /** Calls back after everything new, until the returned function is called. */
+  watch(listener: () => void): () => void;
+}
+
+/** What engines have printed, and what they print from now on. */
+export interface Output {
+  tail(model: string, lines: number): readonly string[];
+  watch(model: string, listener: (line: string) => void): () => void;
+}
+
+const MOST_SWAPS = 1_000;
+const USUAL_SWAPS = 50;
+const MOST_LINES = 10_000;
+const USUAL_LINES = 200;
+
+/** What happened, as it happens: facts, swaps, and what engines print. */
+export function history(deps: ControlDeps): Hono<Visited> {
+  const { journal, output, clock, find } = deps;
+  const app = new Hono<Visited>();
+
+  app.get(`${ADMIN}/events`, (c) => {
+    const given = c.req.header('last-event-id') ?? c.req.query('after');
+    const from = given === undefined ? journal.last : Number(given);
+    if (!Number.isSafeInteger(from) || from < 0) {
+      return refuse(c, 'invalid_request', 'Last-Event-ID must be the id of an event, or 0 for all that are kept.');
+    }
+    return eventStream(clock, (push) => {
+      // Ids of an earlier catnap say nothing about this one's.
+      let seen = from > journal.last ? 0 : from;
+      const tell = (): void => {
+        const { entries, missed } = journal.since(seen);
+        seen = journal.last;
+        if (missed > 0) push(`event: missed\ndata: ${JSON.stringify({ missed })}\n\n`);
+        for (const { seq, at, fact } of entries) {
+          push(`id: ${seq}\nevent: ${fact.kind}\ndata: ${JSON.stringify({ at: at.toISOString(), ...fact })}\n\n`);
+        }
+      };
+      tell();
+      return journal.watch(tell);
+    });
+  });
+
+  app.get(`${ADMIN}/swaps`, (c) => {
+    const limit = countOf(c.req.query('limit'), USUAL_SWAPS, MOST_SWAPS);
+    if (limit === undefined) return refuse(c, 'invalid_request', `limit must be from 1 to ${MOST_SWAPS}.`, 'limit');
+    const swaps = journal
+      .since(0)
+      .entries.flatMap(({ at, fact }) => (fact.kind === 'swap-finished' ? [swapRow(at, fact.record)] : []))
+      .toReversed()
+      .slice(0, limit);
+    return c.json({ swaps } satisfies SwapList);
+  });
+
+  app.get(`${ADMIN}/logs/:name{.+}`, (c) => {
+    const name = c.req.param('name');
+    const model = find(name, visitorOf(c).mayUse);
+    if (model === undefined) return refuse(c, 'unknown_model', unknown(name), 'model');
+    const lines = countOf(c.req.query('lines'), USUAL_LINES, MOST_LINES);
+    if (lines === undefined) return refuse(c, 'invalid_request', `lines must be from 1 to ${MOST_LINES}.`, 'lines');
+    const text = output.tail(model, lines).map((line) => `${line}\n`);
+    if (c.req.query('follow') !== 'true') return c.text(text.join(''));
+    return follow(clock, text, (listener) => output.watch(model, listener));
+  });
+
+  return app;
+}
+
+function follow(clock: Clock, before: readonly string[], watch: (listener: (line: string) => void) => () => void) {
+  return eventStream(
+    clock,
+    (push) => {
+      for (const line of before) push(line);
+      return watch((line) => push(`${line}\n`));
+    },
+    { type: 'text/plain; charset=utf-8', ping: undefined },
+  );
+}
+
+function countOf(text: string | undefined, usual: number, most: number): number | undefined {
+  if (text === undefined) return usual;
+  const count = Number(text);
+  return Number.isSafeInteger(count) && count >= 1 && count <= most ? count : undefined;
+}
+
+function swapRow(at: Date, { id, to, from, totalMs, overheadMs, legs, level, result }: SwapRecord): SwapRow {
+  const taken = LEGS.flatMap((leg) => (legs[leg] === undefined ? [] : [[leg, legs[leg] / 1_000] as const]));
+  return {
+    id,
+    to,
+    from: [...from],
+    finished_at: at.toISOString(),
+    total_secs: totalMs / 1_000,
+    legs_secs: Object.fromEntries(taken),
+    overhead_secs: overheadMs / 1_000,
+    woken_from_level: level,
+    result,
+  };
+}

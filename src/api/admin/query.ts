@@ -1,0 +1,24 @@
+import type { SleepLevel } from '../../core/kinds.ts';
+
+const LEVELS: ReadonlyMap<string, SleepLevel> = new Map<string, SleepLevel>([
+  ['1', 1],
+  ['2', 2],
+  ['3', 3],
+  ['4', 4],
+  ['5', 5],
+  ['hybrid', 'hybrid'],
+]);
+
+/** A sleep level as it is written in a query or a body. */
+export function readLevel(text: string | undefined): SleepLevel | undefined | 'bad' {
+  return text === undefined ? undefined : (LEVELS.get(text) ?? 'bad');
+}
+
+/** How long somebody would wait, in milliseconds. */
+export type Limit = number | undefined | 'bad';
+
+export function readTimeout(text: string | undefined): Limit {
+  if (text === undefined) return undefined;
+  const secs = Number(text);
+  return text.trim() !== '' && secs > 0 && secs <= 86_400 ? secs * 1_000 : 'bad';
+}

@@ -1,0 +1,189 @@
+import type { z } from 'zod';
+import type { ErrorCode } from '../../core/errors.ts';
+import { ControlStatus, LevelBody, ModeBody, ModelBody, SleepBody, SleepLevels } from '../control/contract.ts';
+import { ADMIN, ErrorAnswer, GpuMemory, LoadRequest, MODELS_PATH, ModelList, ModelRow, SwapList } from './contract.ts';
+
+/** The schemas by their names in the description of the API. */
+export const SCHEMAS = {
+  ModelList,
+  ModelRow,
+  GpuMemory,
+  SwapList,
+  LoadRequest,
+  Error: ErrorAnswer,
+  ControlStatus,
+  SleepLevels,
+  ModeBody,
+  ModelBody,
+  SleepBody,
+  LevelBody,
+} as const satisfies Record<string, z.ZodType>;
+
+export type SchemaName = keyof typeof SCHEMAS;
+
+type Query = {
+  readonly name: string;
+  readonly type: 'boolean' | 'integer' | 'number' | 'string';
+  readonly description: string;
+};
+
+export type Route = {
+  readonly method: 'get' | 'post';
+  /** `{name}` may hold slashes. */
+  readonly path: string;
+  readonly summary: string;
+  readonly description?: string;
+  readonly query?: readonly Query[];
+  readonly body?: SchemaName;
+  readonly answer: SchemaName | 'text/plain' | 'text/event-stream' | 'application/json';
+  /** Whether `?wait=false` answers 202 with the same. */
+  readonly accepts?: true;
+  readonly errors?: readonly ErrorCode[];
+};
+
+const WAITING: readonly Query[] = [
+  { name: 'wait', type: 'boolean', description: '`false`: answered 202 at once; the order goes on.' },
+  { name: 'timeout_s', type: 'number', description: 'How many seconds to wait at most; the order goes on.' },
+];
+
+const STEERS = ['invalid_request', 'unknown_model', 'load_failed', 'model_unloading', 'shutting_down'] as const;
+
+/** Every path of the admin API and the control API, as it is described to programs. Tests ask each of them. */
+export const ROUTES: readonly Route[] = [
+  { method: 'get', path: MODELS_PATH, summary: 'All models, in the order of the config.', answer: 'ModelList' },
+  {
+    method: 'get',
+    path: `${MODELS_PATH}/{name}`,
+    summary: 'One model.',
+    answer: 'ModelRow',
+    errors: ['unknown_model'],
+  },
+  {
+    method: 'post',
+    path: `${MODELS_PATH}/{name}/load`,
+    summary: 'Loads a model that the config knows, and answers when it is loaded.',
+    description:
+      'Whoever is in the way is drained and put away. The body, which may be missing, changes this one load: how many replicas it comes with, and what `load_constraints` of the model lists. It can be given while the model is `unloaded` or `failed`, and holds until it is unloaded or loaded in another way. Leaving does not take the load back.',
+    query: WAITING,
+    body: 'LoadRequest',
+    answer: 'ModelRow',
+    accepts: true,
+    errors: [
+      'unknown_model',
+      'unfit_body',
+      'invalid_load_request',
+      'invalid_state',
+      'load_failed',
+      'load_timeout',
+      'shutting_down',
+    ],
+  },
+  {
+    method: 'post',
+    path: `${MODELS_PATH}/{name}/unload`,
+    summary: 'Unloads a model, and answers when its processes are proven gone.',
+    description:
+      'Those who wait for it are refused at once with `model_unloading`, as are those who come until it is done; requests that are being served finish. Leaving does not take it back.',
+    query: [
+      ...WAITING,
+      { name: 'level', type: 'string', description: 'The sleep level to put it to instead of ending it.' },
+      { name: 'hold', type: 'boolean', description: 'Whether no request may bring it back until it is loaded.' },
+      { name: 'cancel', type: 'boolean', description: 'Whether a load that is under way is given up for it.' },
+    ],
+    answer: 'ModelRow',
+    accepts: true,
+    errors: ['unknown_model', 'invalid_load_request', 'invalid_state', 'shutting_down'],
+  },
+  {
+    method: 'get',
+    path: `${ADMIN}/gpu-memory`,
+    summary: 'What the GPUs hold, and about how much of it each model takes.',
+    answer: 'GpuMemory',
+  },
+  {
+    method: 'get',
+    path: `${ADMIN}/swaps`,
+    summary: 'The last swaps, the newest first.',
+    query: [{ name: 'limit', type: 'integer', description: 'How many at most, 50 by default.' }],
+    answer: 'SwapList',
+    errors: ['invalid_request'],
+  },
+  {
+    method: 'get',
+    path: `${ADMIN}/events`,
+    summary: 'What happens, as it happens.',
+    description:
+      'Server-sent events, one per fact, with the kind of the fact as the event and its number as the id. With `Last-Event-ID` those after it come first, as far as they are kept (`journal_entries`); an event `missed` says how many are not.',
+    query: [{ name: 'after', type: 'integer', description: 'The same as Last-Event-ID.' }],
+    answer: 'text/event-stream',
+    errors: ['invalid_request'],
+  },
+  {
+    method: 'get',
+    path: `${ADMIN}/logs/{name}`,
+    summary: 'The last lines the engine of a model has printed.',
+    query: [
+      { name: 'lines', type: 'integer', description: 'How many, 200 by default.' },
+      { name: 'follow', type: 'boolean', description: '`true`: the answer goes on with what it prints.' },
+    ],
+    answer: 'text/plain',
+    errors: ['unknown_model', 'invalid_request'],
+  },
+  { method: 'get', path: `${ADMIN}/openapi.json`, summary: 'This description.', answer: 'application/json' },
+  { method: 'get', path: '/control/status', summary: 'Who is awake, and who waits.', answer: 'ControlStatus' },
+  {
+    method: 'post',
+    path: '/control/mode',
+    summary: 'Whether requests may swap (`auto`), or operators alone (`manual`).',
+    body: 'ModeBody',
+    answer: 'ControlStatus',
+    errors: ['invalid_request'],
+  },
+  {
+    method: 'post',
+    path: '/control/pin',
+    summary: 'Swaps go into manual mode, and to this model. Taken back when it does not come.',
+    body: 'ModelBody',
+    answer: 'ControlStatus',
+    errors: STEERS,
+  },
+  { method: 'post', path: '/control/unpin', summary: 'Swaps are automatic again.', answer: 'ControlStatus' },
+  {
+    method: 'post',
+    path: '/control/switch',
+    summary: 'Swaps to this model; in manual mode it is pinned.',
+    body: 'ModelBody',
+    answer: 'ControlStatus',
+    errors: STEERS,
+  },
+  {
+    method: 'post',
+    path: '/control/wake',
+    summary: 'Wakes a model when its turn comes.',
+    body: 'ModelBody',
+    answer: 'ControlStatus',
+    errors: STEERS,
+  },
+  {
+    method: 'post',
+    path: '/control/sleep',
+    summary: 'Puts a model away, to the level given or its own, once its requests are served.',
+    body: 'SleepBody',
+    answer: 'ControlStatus',
+    errors: STEERS,
+  },
+  {
+    method: 'get',
+    path: '/control/sleep-levels',
+    summary: 'How deep each model is put away for others.',
+    answer: 'SleepLevels',
+  },
+  {
+    method: 'post',
+    path: '/control/sleep-level',
+    summary: 'How deep a model is put away for others from now on; without a level as the config says.',
+    body: 'LevelBody',
+    answer: 'SleepLevels',
+    errors: ['invalid_request', 'unknown_model'],
+  },
+];

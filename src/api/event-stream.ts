@@ -1,0 +1,59 @@
+import { after } from '../core/kinds.ts';
+import type { Cancel, Clock } from '../ports/clock.ts';
+
+type Manner = { readonly type: string; readonly ping: string | undefined };
+
+const SSE: Manner = { type: 'text/event-stream', ping: ': catnap\n\n' };
+const PING_MS = 15_000;
+/** A reader that is this many pieces behind is let go; it comes back for what it has missed. */
+const MOST_WAITING = 10_000;
+
+/**
+ * An answer that goes on until its reader leaves. `begin` gets what to send with and gives back what to stop.
+ * A silent stream sends a comment now and then, so that whoever stands in between keeps it open.
+ */
+export function eventStream(
+  clock: Clock,
+  begin: (push: (text: string) => void) => () => void,
+  { type, ping } = SSE,
+): Response {
+  const encoder = new TextEncoder();
+  let stop = (): void => {};
+  let cancelPing: Cancel = () => {};
+  const body = new ReadableStream<Uint8Array>(
+    {
+      start(controller) {
+        let open = true;
+        const end = (): void => {
+          open = false;
+          cancelPing();
+          stop();
+        };
+        const push = (text: string): void => {
+          if (!open) return;
+          if ((controller.desiredSize ?? 0) <= -MOST_WAITING) {
+            end();
+            controller.error(new Error('the reader is too slow'));
+          } else controller.enqueue(encoder.encode(text));
+        };
+        const arm = (): void => {
+          if (ping === undefined) return;
+          cancelPing = clock.at(after(clock.now(), PING_MS), () => {
+            push(ping);
+            if (open) arm();
+          });
+        };
+        const unwatch = begin(push);
+        stop = unwatch;
+        if (open) arm();
+        else unwatch();
+      },
+      cancel() {
+        cancelPing();
+        stop();
+      },
+    },
+    new CountQueuingStrategy({ highWaterMark: 1 }),
+  );
+  return new Response(body, { headers: { 'content-type': type, 'x-accel-buffering': 'no' } });
+}

@@ -1,0 +1,106 @@
+import type { z } from 'zod';
+import { MODELS_PATH, ModelRow } from '../api/admin/contract.ts';
+import { CONTROL_PATH, ControlStatus } from '../api/control/contract.ts';
+import { findAddress } from './address.ts';
+import { tellAdmin } from './admin-client.ts';
+import { EXIT } from '../app/exit.ts';
+import type { Terminal } from './terminal.ts';
+import { UsageError } from './usage.ts';
+import { plain } from './words.ts';
+
+type Where = { readonly config: readonly string[]; readonly url: string | undefined; readonly json: boolean };
+
+export type LoadOptions = Where & {
+  readonly model: string;
+  readonly set: readonly string[];
+  readonly replicas: number | undefined;
+  readonly wait: boolean;
+};
+
+export type UnloadOptions = Where & {
+  readonly model: string;
+  readonly hold: boolean;
+  readonly level: string | undefined;
+  readonly wait: boolean;
+};
+
+/** Loads a model, and waits until it is loaded. */
+export function load({ model, set, replicas, wait, ...where }: LoadOptions, terminal: Terminal): Promise<number> {
+  const body = { ...Object.fromEntries(set.map(assignment)), ...(replicas !== undefined && { replicas }) };
+  return order(where, `${pathOf(model)}/load${wait ? '' : '?wait=false'}`, body, ModelRow, sayRow, terminal);
+}
+
+export function unload({ model, hold, level, wait, ...where }: UnloadOptions, terminal: Terminal): Promise<number> {
+  const query = new URLSearchParams({
+    ...(hold && { hold: 'true' }),
+    ...(level !== undefined && { level }),
+    ...(!wait && { wait: 'false' }),
+  }).toString();
+  const path = `${pathOf(model)}/unload${query === '' ? '' : `?${query}`}`;
+  return order(where, path, undefined, ModelRow, sayRow, terminal);
+}
+
+type ControlOptions = Where & {
+  readonly act: 'sleep' | 'wake' | 'pin' | 'unpin';
+  readonly model: string | undefined;
+  readonly level?: string | undefined;
+};
+
+/** Says what a running catnap is to do, and waits until it is done. */
+export function control({ act, model, level, ...where }: ControlOptions, terminal: Terminal): Promise<number> {
+  const body = model === undefined ? {} : { model, ...(level !== undefined && { level: levelOf(level) }) };
+  return order(where, `${CONTROL_PATH}/${act}`, body, ControlStatus, sayStatus, terminal);
+}
+
+async function order<T>(
+  where: Where,
+  path: string,
+  body: object | undefined,
+  schema: z.ZodType<T>,
+  say: (answer: T) => string,
+  terminal: Terminal,
+): Promise<number> {
+  const fail = (code: number, why: string): number => {
+    if (where.json) terminal.out(`${JSON.stringify({ error: why.trimEnd() }, undefined, 2)}\n`);
+    else terminal.err(why);
+    return code;
+  };
+  const found = findAddress(where, terminal);
+  if (found.kind === 'unknown') return fail(EXIT.usage, found.why);
+  const asked = await tellAdmin(found, path, body, schema);
+  if (asked.kind === 'failed') return fail(EXIT.failed, `catnap: ${plain(asked.why)}\n`);
+  terminal.out(where.json ? `${JSON.stringify(asked.raw, undefined, 2)}\n` : say(asked.value));
+  return EXIT.ok;
+}
+
+const pathOf = (model: string): string => `${MODELS_PATH}/${encodeURIComponent(model)}`;
+
+function sayRow({ name, runtime_state, hold }: ModelRow): string {
+  return `${name} is ${runtime_state}${hold ? ', and no request brings it back' : ''}.\n`;
+}
+
+function sayStatus({ state, mode }: ControlStatus): string {
+  const [kind = '', who = ''] = state.split(/:(.*)/s);
+  const awake =
+    kind === 'active' ? `${who} is awake` : kind === 'switching' ? `Switching: ${who}` : 'No model is awake';
+  const pinned = mode.pinned === undefined ? '' : `, and ${mode.pinned} is pinned`;
+  return `${awake}; swaps are ${mode.mode === 'auto' ? 'automatic' : `in manual mode${pinned}`}.\n`;
+}
+
+/** `llama_server_n_ctx=4096`: what is no JSON is a text. */
+function assignment(text: string): [string, unknown] {
+  const at = text.indexOf('=');
+  if (at < 1) throw new UsageError(`--set takes KEY=VALUE, not "${text}".`);
+  const value = text.slice(at + 1);
+  try {
+    return [text.slice(0, at), JSON.parse(value)];
+  } catch {
+    return [text.slice(0, at), value];
+  }
+}
+
+function levelOf(text: string): number | 'hybrid' {
+  if (text === 'hybrid') return text;
+  if (/^[1-5]$/.test(text)) return Number(text);
+  throw new UsageError(`--level must be 1, 2, 3, 4, 5 or hybrid, not "${text}".`);
+}
