@@ -61,7 +61,7 @@ export async function driverOf(
   return code === 0 && first.trim() !== '' ? first.trim() : UNKNOWN_DRIVER;
 }
 
-function commandOf(model: ModelConfig): readonly [string, ...string[]] | undefined {
+export function commandOf(model: ModelConfig): readonly [string, ...string[]] | undefined {
   switch (model.backend) {
     case 'vllm_serve':
       return model.vllm_command;

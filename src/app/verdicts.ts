@@ -27,19 +27,26 @@ export type Judged = {
 
 /** Reads what earlier validations found, and sees to it that it is obeyed. Models without a verdict cost nothing. */
 export async function withVerdicts(config: Config, means: Means): Promise<Judged> {
+  const verdicts = await verdictsThatHold(config, means);
+  const models = Object.entries(config.models).map(([name, model]) => {
+    return [name, withoutFailed(name, model, verdicts.get(name) ?? [], config, means.warned)] as const;
+  });
+  return { config: { ...config, models: Object.fromEntries(models) }, verdicts };
+}
+
+/** What earlier validations found that is still true of the engines and the driver as they are now, by model. */
+export async function verdictsThatHold(config: Config, means: Means): Promise<ReadonlyMap<string, readonly Verdict[]>> {
   const all = await bookIn(config, means.warned).read();
   const concerned = all.filter(({ model }) => config.models[model] !== undefined);
-  if (concerned.length === 0) return { config, verdicts: new Map() };
-  const driver = await driverOf(config, means);
   const verdicts = new Map<string, readonly Verdict[]>();
-  const models: Record<string, ModelConfig> = {};
+  if (concerned.length === 0) return verdicts;
+  const driver = await driverOf(config, means);
   for (const [name, model] of Object.entries(config.models)) {
     const own = concerned.filter((verdict) => verdict.model === name);
     const holding = own.length === 0 ? [] : await thatHold(own, model, driver, means);
     if (holding.length > 0) verdicts.set(name, holding);
-    models[name] = withoutFailed(name, model, holding, config, means.warned);
   }
-  return { config: { ...config, models }, verdicts };
+  return verdicts;
 }
 
 async function thatHold(

@@ -53,6 +53,7 @@ const STEERING = ['load', 'unload', 'sleep', 'wake', 'pin', 'unpin', 'logs'];
 const COMMAND_WORDS: ReadonlySet<string> = new Set([
   'serve',
   'status',
+  'doctor',
   'config',
   'check',
   'schema',
@@ -248,6 +249,16 @@ function tree(choose: (job: Job) => void, terminal: Terminal) {
           const { simulateCommand } = await import('./simulate.ts');
           const ms = (secs: number | undefined): number | undefined => (secs === undefined ? undefined : secs * 1_000);
           return simulateCommand({ ...rest, traces, speedUp, comeMs: ms(come), goMs: ms(go) }, terminal);
+        }),
+    )
+    .command(
+      'doctor',
+      'Say what this machine has, and which sleep levels can work on it',
+      (command) => json(command),
+      ({ config, json: asJson }) =>
+        choose(async () => {
+          const { doctor } = await import('./doctor.ts');
+          return doctor({ config, json: asJson }, terminal);
         }),
     )
     .command('config', 'Look at the config without serving it', (command) =>

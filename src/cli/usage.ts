@@ -37,6 +37,7 @@ const OPTIONS = [
 const COMMANDS = [
   'serve',
   'status',
+  'doctor',
   'config',
   'config check',
   'config schema',

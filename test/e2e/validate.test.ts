@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe } from 'vitest';
 import type { ConfigInput } from '../../src/config/schema.ts';
-import { stateDir, writeConfig } from '../helpers/catnap.ts';
+import { configFile, stateDir, writeConfig } from '../helpers/catnap.ts';
 import { requireCriu } from '../helpers/criu.ts';
 import { test as base, type Run } from '../helpers/e2e.ts';
 import { Lab } from '../helpers/lab.ts';
@@ -221,5 +221,43 @@ describe('stand-ins for vLLM', () => {
     expect(code).toBe(1);
     expect(report.levels.map(({ fault }: { fault: string }) => fault)).toEqual(['engine', 'engine']);
     expect(() => verdictsIn(folder)).toThrow('ENOENT');
+  });
+});
+
+describe('catnap doctor', () => {
+  test('tells what the machine has and which levels can work, beside a catnap that serves', async ({
+    expect,
+    folder,
+    lab,
+    run,
+    start,
+  }) => {
+    const models: ConfigInput['models'] = { alpha: lab.vllm({}, { sleep_level: 1 }), beta: { backend: 'stub' } };
+    await start({ ...lab.root, models }, { env: lab.env });
+    const { code, out } = await run(['--config', configFile(folder), 'doctor', '--json'], { env: lab.env });
+    const { well, findings, models: told } = JSON.parse(out);
+    expect(findings).toContainEqual({
+      what: 'GPU',
+      state: 'good',
+      says: expect.stringContaining('driver 580.95.05; NVIDIA Lab, '),
+    });
+    expect(findings).toContainEqual({
+      what: 'state_dir',
+      state: 'good',
+      says: expect.stringContaining('in use by another catnap (process '),
+    });
+    expect(told[0]).toMatchObject({
+      model: 'alpha',
+      levels: [{ level: 1, state: 'possible', wanted: true }, {}, {}, {}, {}, {}],
+    });
+    expect([well, code]).toEqual([true, 0]);
+  });
+
+  test('ends with 1 when a model has no engine here', async ({ expect, folder, run }) => {
+    const config = writeConfig(folder, { models: { alpha: { model_path: 'a/b', vllm_command: '/no/such/vllm' } } });
+    const { code, out } = await run(['--config', config, 'doctor']);
+    expect(out).toMatch(/^BAD +\/no\/such\/vllm +was not found \(for alpha\): install it, or set vllm_command$/m);
+    expect(out).toMatch(/^ {2}-> level 5 +cannot work: \/no\/such\/vllm was not found$/m);
+    expect(code).toBe(1);
   });
 });

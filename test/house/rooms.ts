@@ -19,6 +19,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     types: ['config', 'engines/sleeper'],
     packages: [],
   },
+  doctor: { values: ['core', 'ports'], types: [], packages: [] },
   validate: {
     values: ['core', 'ports', 'engines/driver', 'engines/wait', 'sleep/memory', 'sleep/traits'],
     types: [],
@@ -57,6 +58,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'engines',
       'sleep',
       'validate',
+      'doctor',
       'runtime',
       'adapters',
       'access',

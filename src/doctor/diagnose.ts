@@ -1,0 +1,157 @@
+import type { SleepLevel } from '../core/kinds.ts';
+import type { EngineProgram, GpuSeen, Machine, ModelSeen, PortSeen } from './machine.ts';
+
+/** One thing that was looked at. `bad`: something the config asks for cannot work. `note`: something that could be had is not there. */
+export type Finding = {
+  readonly what: string;
+  readonly state: 'good' | 'note' | 'bad';
+  readonly says: string;
+};
+
+export type LevelFinding = {
+  readonly level: SleepLevel;
+  readonly state: 'tried' | 'possible' | 'impossible';
+  /** Whether it is the one the config asks for. */
+  readonly wanted: boolean;
+  /** What is missing, or speaks against it. */
+  readonly missing: readonly string[];
+};
+
+export type ModelFinding = {
+  readonly model: string;
+  readonly backend: string;
+  readonly levels: readonly LevelFinding[];
+};
+
+export type Diagnosis = {
+  readonly findings: readonly Finding[];
+  readonly models: readonly ModelFinding[];
+  readonly well: boolean;
+};
+
+/** Below this a busy proxy runs out of connections. */
+const FEW_FILES = 1_024;
+const LITTLE_MIB = 1_024;
+
+/** What the machine means for the models. Nothing here looks at anything itself. */
+export function diagnose(machine: Machine, models: readonly ModelSeen[]): Diagnosis {
+  const findings: Finding[] = [
+    { what: 'catnap', state: 'good', says: `${machine.version}, Node ${machine.node}, ${machine.system}` },
+    ...machine.engines.map(engineFinding),
+    gpuFinding(machine.gpu),
+    cudaFinding(machine),
+    machine.criuHindrance === undefined
+      ? { what: 'criu', state: 'good', says: `works here; ${roomText(machine)}` }
+      : { what: 'criu', state: 'note', says: machine.criuHindrance },
+    rightsFinding(machine),
+    ...memoryFindings(machine),
+    stateFinding(machine),
+    ...machine.ports.map((port) => portFinding(port, machine.stateDir.heldBy)),
+  ];
+  const judged = models.map((model) => modelFinding(model, machine));
+  const lost = judged.some(({ levels }) => levels.some(({ wanted, state }) => wanted && state === 'impossible'));
+  return { findings, models: judged, well: !lost && findings.every(({ state }) => state !== 'bad') };
+}
+
+const roomText = ({ imagesDir: { path, freeMib } }: Machine): string =>
+  freeMib === undefined ? `how much room ${path} has is not known` : `${path} has room for ${freeMib} MiB`;
+
+function engineFinding({ command, key, models, path, version }: EngineProgram): Finding {
+  const forWhom = models.length === 0 ? '' : ` (for ${models.join(', ')})`;
+  if (path === undefined) {
+    const state = models.length === 0 ? 'note' : 'bad';
+    return { what: command, state, says: `was not found${forWhom}: install it, or set ${key}` };
+  }
+  return {
+    what: command,
+    state: 'good',
+    says: `${path}${version === undefined ? '' : `, version ${version}`}${forWhom}`,
+  };
+}
+
+function gpuFinding(gpu: GpuSeen): Finding {
+  if (gpu.kind === 'absent')
+    return {
+      what: 'GPU',
+      state: 'note',
+      says: `${gpu.reason}: memory of GPUs cannot be read, and levels 1 to 3 are of no use`,
+    };
+  if (gpu.kind === 'failed') return { what: 'GPU', state: 'bad', says: gpu.reason };
+  if (gpu.devices.length === 0) return { what: 'GPU', state: 'note', says: 'the driver is there and shows none' };
+  const each = gpu.devices.map(({ name, totalMib, freeMib }) => `${name}, ${freeMib} of ${totalMib} MiB free`);
+  return { what: 'GPU', state: 'good', says: `driver ${gpu.driver ?? 'unknown'}; ${each.join('; ')}` };
+}
+
+function cudaFinding({ cudaCheckpoint: found }: Machine): Finding {
+  const what = 'cuda-checkpoint';
+  if (found === undefined) return { what, state: 'note', says: 'was not found (checkpoint.cuda_checkpoint_path)' };
+  if (!found.acts) return { what, state: 'note', says: `${found.path} is too old: it knows no --action` };
+  return { what, state: 'good', says: found.path };
+}
+
+function rightsFinding({ isRoot, sudo }: Machine): Finding {
+  if (isRoot) return { what: 'rights', state: 'good', says: 'root' };
+  return sudo === true
+    ? { what: 'rights', state: 'good', says: 'no root, and sudo works without a password' }
+    : {
+        what: 'rights',
+        state: 'note',
+        says: 'neither root nor sudo without a password: levels 3 and 4 need one of them',
+      };
+}
+
+function memoryFindings({ memory }: Machine): Finding[] {
+  const { totalMib, availableMib, groupLimitMib, openFiles } = memory;
+  const limit = groupLimitMib === undefined ? '' : `; the control group allows ${groupLimitMib} MiB`;
+  const says = `${availableMib} of ${totalMib} MiB available${limit}`;
+  const findings: Finding[] = [{ what: 'memory', state: availableMib < LITTLE_MIB ? 'note' : 'good', says }];
+  if (openFiles !== undefined && openFiles < FEW_FILES)
+    findings.push({
+      what: 'open files',
+      state: 'note',
+      says: `${openFiles} at most (ulimit -n): few for many connections`,
+    });
+  return findings;
+}
+
+function stateFinding({ stateDir: { path, fault, heldBy } }: Machine): Finding {
+  const what = 'state_dir';
+  if (fault !== undefined) return { what, state: 'bad', says: `${path}: ${fault}` };
+  return { what, state: 'good', says: heldBy === undefined ? path : `${path}, ${heldBy}` };
+}
+
+function portFinding({ key, port, isFree }: PortSeen, heldBy: string | undefined): Finding {
+  if (isFree) return { what: key, state: 'good', says: `${port} is free` };
+  if (heldBy !== undefined)
+    return { what: key, state: 'good', says: `${port} is in use, while a catnap runs on this state_dir` };
+  return { what: key, state: 'bad', says: `${port} is in use by another program: end it, or change ${key}` };
+}
+
+function modelFinding(model: ModelSeen, machine: Machine): ModelFinding {
+  const levels = model.sensible.map((level): LevelFinding => {
+    const missing = missingFor(level, model, machine);
+    const state = missing.length > 0 ? 'impossible' : model.passed.includes(level) ? 'tried' : 'possible';
+    return { level, state, wanted: level === model.wanted, missing };
+  });
+  return { model: model.model, backend: model.backend, levels };
+}
+
+/** What keeps a model from a level here, all of it. */
+function missingFor(level: SleepLevel, model: ModelSeen, machine: Machine): string[] {
+  const missing: string[] = [];
+  if (!model.works.includes(level)) missing.push(`this version does not do it for ${model.backend}`);
+  else if (!model.allowed.includes(level)) missing.push('levels_allowed leaves it out');
+  if (model.program !== undefined && model.program.path === undefined)
+    missing.push(`${model.program.command} was not found`);
+  const bad = model.knownBad.get(level);
+  if (bad !== undefined) missing.push(bad);
+  const failed = model.failed.get(level);
+  if (failed !== undefined) missing.push(`it failed its validation: ${failed}`);
+  if (level === 4 && machine.criuHindrance !== undefined) missing.push(machine.criuHindrance);
+  if (level === 3 || level === 'hybrid') {
+    if (machine.gpu.kind !== 'read') missing.push('no GPU can be seen');
+    if (machine.cudaCheckpoint?.acts !== true) missing.push('cuda-checkpoint with --action is not there');
+    if (!machine.isRoot && machine.sudo !== true) missing.push('it needs root, or sudo without a password');
+  }
+  return missing;
+}
