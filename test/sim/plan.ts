@@ -84,7 +84,7 @@ export function drawPlan(seed: number, policy: PolicyName = 'fifo', urgency = fa
   const spanMs = random.pick([20, 60, 200]) * SECOND;
   const capacity = random.pick([1, 1, 1, 2, 2, 3, 4]);
   const heaviest = random.chance(0.5) ? capacity : 1;
-  const others = Array.from({ length: random.int(0, 4) }, (_, n) => drawModel(random, n + 1, heaviest));
+  const others = Array.from({ length: random.int(0, 4) }, (_, n) => drawModel(random, n + 1, heaviest, seed));
   const steered = !healthy && steering.chance(0.5);
   const plan: WorldPlan = {
     tick: random.pick([0, 0, 1, 250, 1_000]),
@@ -97,7 +97,7 @@ export function drawPlan(seed: number, policy: PolicyName = 'fifo', urgency = fa
     policy,
     terms: drawTerms(new Random(seed ^ 0x2545f491)),
     priorityStepMs: urgency ? 15 * SECOND : 0,
-    models: [drawModel(random, 0, heaviest), ...others],
+    models: [drawModel(random, 0, heaviest, seed), ...others],
     steered,
     faults: drawFaults(random, healthy),
     spanMs,
@@ -142,7 +142,7 @@ export function isHealthy({ faults, crashes, verdicts, orders, jumps, shutdowns 
   return quiet && Object.values(faults).every((rate) => rate === 0);
 }
 
-function drawModel(random: Random, n: number, heaviest: number): ModelPlan {
+function drawModel(random: Random, n: number, heaviest: number, seed: number): ModelPlan {
   const model: ModelId = modelId(String.fromCharCode(97 + n));
   const remote = random.chance(0.1);
   const replicas = random.pick([1, 1, 1, 2, 3]);
@@ -168,7 +168,7 @@ function drawModel(random: Random, n: number, heaviest: number): ModelPlan {
         longestDelayMs: limit(5, 60),
         crashesBeforeGivingUp: random.int(1, 3),
       },
-      naps: random.chance(0.4) ? [] : NAPS.filter(() => random.chance(0.7)),
+      naps: drawNaps(new Random(seed ^ (n + 1))),
       stopAgainMs: limit(1, 5),
     },
     startMs,
@@ -177,6 +177,10 @@ function drawModel(random: Random, n: number, heaviest: number): ModelPlan {
     share: random.next() ** 2 + 0.05,
   };
 }
+
+/** From chance of their own, so that everything else in a world is as it was without them. */
+const drawNaps = (random: Random): readonly NapLevel[] =>
+  random.chance(0.4) ? [] : NAPS.filter(() => random.chance(0.7));
 
 function drawFaults(random: Random, healthy: boolean): Faults {
   const rate = (most: number): number => (healthy || random.chance(0.5) ? 0 : random.between(0, most));
