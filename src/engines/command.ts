@@ -12,7 +12,10 @@ type CommandMeans = { readonly http: EngineHttp; readonly clock: Clock };
 
 const LOOK_MS = 500;
 
-/** Any server that a command starts. Nothing is known of it but its port, so its one level is its end. */
+/** A process that may be written to disk must do without io_uring. Newer versions of libuv do not ask. */
+const FIT_FOR_DISK = { UV_USE_IO_URING: '0' };
+
+/** Any server that a command starts. Nothing is known of it but its port: it goes to disk as a whole, or it ends. */
 export function command(model: ModelId, config: CommandModel, means: CommandMeans): Family {
   const { readiness_path: path, stop_command: stopCommand } = config;
   const servedName = config.served_model_name ?? model;
@@ -27,7 +30,8 @@ export function command(model: ModelId, config: CommandModel, means: CommandMean
     stopCommand: stopCommand && ((pid, port) => fill(stopCommand, { ...names, PID: pid, PORT: port })),
     async launch(port) {
       const argv = fill(config.command, { ...names, PORT: port });
-      return { argv, env: surroundings(config), cwd: config.cwd };
+      const fit = config.levels_allowed.includes(4) ? FIT_FOR_DISK : {};
+      return { argv, env: { ...fit, ...surroundings(config) }, cwd: config.cwd };
     },
     async prove(engine) {
       const over = new AbortController();
