@@ -298,7 +298,15 @@ export class Stage {
     const failed = member.lane.length > 0 && !member.lane.hasLoad ? member.retryAt(now) : undefined;
     if (failed !== undefined)
       this.#rejectAll(member, 'engine_failed', failed.failure.reason, { retryAt: failed.at, failure: failed.failure });
-    if (member.unloads.length > 0 && member.gone) member.replicas = member.terms.replicas;
+    if (member.unloads.length > 0) this.#unloaded(member);
+  }
+
+  /** Those who asked for it are told. A failure that they have seen is over. */
+  #unloaded(member: Member): void {
+    if (member.gone) member.replicas = member.terms.replicas;
+    for (const [engine, { kind }] of member.phases) {
+      if (kind === 'failed') this.#effects.push({ kind: 'set-goal', engine, goal: { kind: 'off' }, atOnce: true });
+    }
     for (const order of member.unloads.splice(0)) this.#done(order, member);
   }
 

@@ -27,11 +27,6 @@ export const DOORS: readonly Mutant[] = [
     'if (member.lane.length > 0 && !onlyOperatorsBring(member)) this.#enter(',
     'if (member.lane.length > 0) this.#enter(',
   ),
-  stage(
-    'an operator waits for the pause',
-    'member.lane.length > 0 && !member.lane.hasLoad ?',
-    'member.lane.length > 0 ?',
-  ),
   stage('requests wait for no pause', 'member.lane.hasLoad && member.retryAt(now) !== undefined;', 'true;'),
   stage('a load does not end the hold', 'member.held = false;', ''),
   stage(
