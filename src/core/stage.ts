@@ -488,7 +488,9 @@ export class Stage {
     const swap = part.kind === 'draining' || part.kind === 'leaving' ? part.for : undefined;
     if (part.kind === 'draining') swap?.drained(member.model, now);
     if (part.kind === 'draining' && part.wasBusy) member.costs.drained(now - part.since);
-    for (const { ticket } of member.lane.takeBound()) this.#refuseBound(ticket, member.model);
+    // Who waits for a model that only operators bring is told by its door what has become of it.
+    if (!onlyOperatorsBring(member) || member.lane.hasLoad)
+      for (const { ticket } of member.lane.takeBound()) this.#refuseBound(ticket, member.model);
     member.lane.resume(now);
     member.part = { kind: 'leaving', for: swap, goal };
     for (const engine of member.phases.keys()) this.#effects.push({ kind: 'set-goal', engine, goal, atOnce });

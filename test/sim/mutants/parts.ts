@@ -77,10 +77,5 @@ export const PLACES: readonly Mutant[] = [
 ];
 
 export const SWAP: readonly Mutant[] = [
-  swap(
-    'a command counts from before the swap',
-    'const proofMs = Math.min(took.proofMs, left);\n    return { proofMs, actMs: this.#stumbled ? left - proofMs : Math.min(took.actMs, left - proofMs) };',
-    'return left >= 0 ? took : took;',
-  ),
   swap('the drains of all are added', 'this.#legs = { drain };', 'this.#legs = { ...this.#legs, drain };'),
 ];
