@@ -110,9 +110,16 @@ test('an engine that cannot be written to disk is stopped, why is told, and the 
   await say(catnap, 'alpha');
   const { pid } = await catnap.engine('alpha');
   await say(catnap, 'beta');
-  expect(reasons(catnap)).toEqual([
-    expect.stringMatching(/^llama-server cannot sleep at level 4: its image takes about \d+ MiB, and of checkpoint/),
+  expect(catnap.facts('sleep-escalated')).toMatchObject([
+    {
+      from: 4,
+      to: 5,
+      reason: expect.stringMatching(
+        /^llama-server cannot sleep at level 4: its image takes about \d+ MiB, and of checkpoint/,
+      ),
+    },
   ]);
+  expect(reasons(catnap)).toEqual([]);
   expect(disk.saved()).toEqual([]);
   await say(catnap, 'alpha');
   expect((await catnap.engine('alpha')).pid).not.toBe(pid);
@@ -122,9 +129,9 @@ test('without criu an engine is stopped, and what to install is told', async ({ 
   const catnap = await start(await disk.config({ criu_path: '/no/such/criu' }));
   await say(catnap, 'alpha');
   await say(catnap, 'beta');
-  expect(reasons(catnap)).toEqual([
-    'sleep level 4 needs criu, and /no/such/criu is not there: install criu 4 or newer, or set checkpoint.criu_path',
-  ]);
+  const reason =
+    'sleep level 4 needs criu, and /no/such/criu is not there: install criu 4 or newer, or set checkpoint.criu_path';
+  expect(catnap.facts('sleep-escalated')).toMatchObject([{ from: 4, to: 5, reason }]);
 });
 
 test('after kill -9 of catnap nothing is left of an engine on disk once it has started again', async ({
