@@ -26,8 +26,8 @@ const SLICE_BYTES = 1024 * 1024;
 /** How often a copy goes after what was printed meanwhile. */
 const CATCH_UP_ROUNDS = 8;
 
-/** The copy of a log that is about to be cut, and how far it has come. */
-type Aside = { readonly file: number; copied: number };
+/** The copy of a log that is about to be cut: how far in the log it has come, and how long it is. */
+type Aside = { readonly file: number; copied: number; length: number };
 
 /**
  * What one start of an engine prints. The engine writes to the file by itself, in append mode: its output costs us
@@ -161,7 +161,7 @@ export class EngineLog {
       size = this.#size();
       this.#follow();
       // Of a flood that is ahead of the copy the end is kept.
-      if (aside !== undefined) this.#copy(aside, Math.max(aside.copied, size - SLICE_BYTES), size);
+      if (aside !== undefined) this.#copy(aside, Math.max(aside.copied, size - this.#slice), size);
       rounds += 1;
     } while (this.#size() !== size && rounds < CATCH_UP_ROUNDS);
     ftruncateSync(this.file, 0);
@@ -177,7 +177,7 @@ export class EngineLog {
         await renameIfThere(`${path}.${number}`, `${path}.${number + 1}`);
       }
       const size = this.#size();
-      const aside: Aside = { file: openSync(`${path}.1`, 'w', 0o600), copied: Math.max(0, size - maxBytes) };
+      const aside: Aside = { file: openSync(`${path}.1`, 'w', 0o600), copied: Math.max(0, size - maxBytes), length: 0 };
       while (this.#copy(aside, aside.copied, size)) await turn();
       return aside;
     } catch (error) {
@@ -186,11 +186,21 @@ export class EngineLog {
     }
   }
 
+  get #slice(): number {
+    return Math.min(SLICE_BYTES, this.#options.maxBytes);
+  }
+
   /** Copies a slice of what lies between; whether there was one. On a full disk there is nothing to copy to. */
   #copy(aside: Aside, from: number, to: number): boolean {
     try {
-      const bytes = this.#read(from, Math.min(SLICE_BYTES, to - from));
-      writeSync(aside.file, bytes);
+      const bytes = this.#read(from, Math.min(this.#slice, to - from));
+      // A flood that is copied for as long as it lasts would make the copy larger than what it is a copy of may be.
+      if (aside.length + bytes.length > 2 * this.#options.maxBytes) {
+        ftruncateSync(aside.file, 0);
+        aside.length = 0;
+      }
+      writeSync(aside.file, bytes, 0, bytes.length, aside.length);
+      aside.length += bytes.length;
       aside.copied = from + bytes.length;
       return bytes.length > 0;
     } catch (error) {

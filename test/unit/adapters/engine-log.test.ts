@@ -69,6 +69,20 @@ describe('the log of an engine', () => {
     expect(log.printed).toBe(text(0, 203).length);
   });
 
+  test('what is put aside stays within its bound, however much is printed meanwhile', async ({ expect }) => {
+    let floods = 0;
+    // Each look at the log finds that more was printed since the last one, also while the copy is made.
+    const onLine = (line: string) => {
+      if (line === 'more' && floods++ < 40) print(log, `${text(0, 200)}more\n`);
+    };
+    const log = open({ onLine });
+    print(log, `${text(0, 300)}more\n`);
+    await rotated();
+    expect(sizeOf(`${path}.1`)).toBeLessThanOrEqual(2_000);
+    print(log, 'the end\n');
+    expect(log.tail(1)).toEqual(['the end']);
+  });
+
   test('what was put aside with it of an earlier start is not among its last lines', async ({ expect }) => {
     writeFileSync(path, 'earlier\n'.repeat(50));
     const log = open();
