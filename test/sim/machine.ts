@@ -2,7 +2,7 @@ import type { EngineCommand, EngineEvent } from '../../src/core/engine.ts';
 import { unreachable, type EngineId } from '../../src/core/kinds.ts';
 import type { Took } from '../../src/core/swap.ts';
 import type { Faults, ModelPlan } from './plan.ts';
-import type { Random } from './random.ts';
+import type { Random } from '../../src/simulate/random.ts';
 import { must } from './violation.ts';
 
 export type MachineOptions = {

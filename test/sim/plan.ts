@@ -3,7 +3,7 @@ import { engineId, modelId, type ModelId, type NapLevel, type SleepLevel } from 
 import type { ModelTerms } from '../../src/core/member.ts';
 import type { PolicyName } from '../../src/core/policy/index.ts';
 import type { PolicyTerms } from '../../src/core/policy/policy.ts';
-import { Random } from './random.ts';
+import { Random } from '../../src/simulate/random.ts';
 
 /** How likely each kind of trouble is. Half of them are absent from any one world, so that each is also seen alone. */
 export type Faults = {

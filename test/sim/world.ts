@@ -10,7 +10,7 @@ import { allCheckers } from './checkers/index.ts';
 import { realCore, type CoreUnderTest } from './core-under-test.ts';
 import { Machine } from './machine.ts';
 import { drawPlan, type ModelPlan, type WorldPlan } from './plan.ts';
-import { Random } from './random.ts';
+import { Random } from '../../src/simulate/random.ts';
 import { Theatre, type Hooks } from './theatre.ts';
 import { Timeline } from './timeline.ts';
 import { sayEffect, sayEvent } from './transcript.ts';
