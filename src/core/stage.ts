@@ -1,21 +1,20 @@
 import { Candidates } from './candidates.ts';
 import { uncommitted, type Contention, type StageSight } from './cast.ts';
+import { Closing } from './closing.ts';
 import { doorOf, onlyOperatorsBring, type Shut } from './doors.ts';
-import { failureOf, isInstead, retryAtOf, type EngineGoal, type EnginePhase } from './engine.ts';
-import type { CutCode, RefusalCode } from './errors.ts';
-import { after, invariant, millis, soonest, unreachable, FOREVER } from './kinds.ts';
+import { failureOf, isInstead, retryAtOf, type EnginePhase } from './engine.ts';
+import { after, invariant, soonest, unreachable, FOREVER } from './kinds.ts';
 import type { EngineId, Millis, ModelId, TicketId } from './kinds.ts';
 import type { Waiting } from './lane.ts';
-import { goalForLevel, Member, type Part } from './member.ts';
+import { goalForLevel, Member } from './member.ts';
+import { Orders } from './orders.ts';
 import { Batch, rankOf } from './place.ts';
 import { stay, type Decision } from './policy/policy.ts';
-import type { Failure } from './restart.ts';
-import type { LoadTerms, StageEffect, StageEvent, StageOptions, TicketTerms, UnloadTerms } from './stage-events.ts';
-import { Steering } from './steering.ts';
-import { Swap, type SwapResult, type Took } from './swap.ts';
-
-type Draining = Extract<Part, { readonly kind: 'draining' }>;
-type Hope = Pick<Extract<StageEffect, { readonly kind: 'reject' }>, 'retryAt' | 'failure'>;
+import { Replies } from './replies.ts';
+import type { LoadTerms, StageEffect, StageEvent, StageOptions, TicketTerms } from './stage-events.ts';
+import type { Mode } from './steering.ts';
+import type { Took } from './swap.ts';
+import { Turns, type Draining } from './turns.ts';
 
 /**
  * One set of GPUs and the models that share it. Deterministic: the same events give the same effects; there is no clock, promise or I/O here.
@@ -27,18 +26,17 @@ export class Stage {
   /** Those that need a look: everybody else is out, and wanted by nobody or a candidate to which nothing has happened. */
   readonly #stirring = new Set<Member>();
   readonly #candidates = new Candidates();
-  /** Who was summoned, in that order. */
-  #summoned: Member[] = [];
-  #effects: StageEffect[] = [];
+  readonly #replies = new Replies();
+  readonly #turns: Turns;
+  readonly #orders: Orders;
   #seq = 0;
-  #swaps = 0;
   #lookAgainAt: Millis | undefined;
-  readonly #steering = new Steering();
-  /** Set once a shutdown was asked for. `left` are those whose engines have not been told to go yet. */
-  #closing: { deadline: Millis; cut: boolean; done: boolean; readonly left: Set<Member> } | undefined;
+  #closing: Closing | undefined;
 
   constructor(options: StageOptions) {
     this.#options = options;
+    this.#turns = new Turns(options, this.#replies);
+    this.#orders = new Orders(this.#turns, this.#replies);
     this.#members = new Map(options.models.map((terms) => [terms.model, new Member(terms)]));
     for (const { model, cost } of options.models) invariant(cost <= options.capacity, `${model} can never fit`);
   }
@@ -47,8 +45,8 @@ export class Stage {
     return this.#members;
   }
 
-  get mode(): Steering['mode'] {
-    return this.#steering.mode;
+  get mode(): Mode {
+    return this.#replies.steering.mode;
   }
 
   /** Why a request for the model would not be let in line now; undefined where it is up to nobody but the queue. */
@@ -70,7 +68,7 @@ export class Stage {
 
   /** When to send `time-passed` if nothing happens before. */
   get dueAt(): Millis | undefined {
-    let due = soonest(this.#lookAgainAt, this.#closing?.cut === false ? this.#closing.deadline : undefined);
+    let due = soonest(this.#lookAgainAt, this.#closing?.dueAt);
     due = soonest(due, this.#candidates.dueAt);
     for (const { lane, part } of this.#stirring) {
       due = soonest(due, lane.dueAt);
@@ -80,7 +78,7 @@ export class Stage {
   }
 
   handle(event: StageEvent, now: Millis): readonly StageEffect[] {
-    this.#effects = [];
+    this.#replies.begin();
     switch (event.kind) {
       case 'ticket-arrived':
         this.#arrive(event.ticket, 'request', this.#member(event.model), event.terms ?? {}, now);
@@ -98,13 +96,13 @@ export class Stage {
         this.#engineMoved(this.#member(event.model), event.engine, event.phase, event.took, now);
         break;
       case 'unload-asked':
-        this.#unload(this.#member(event.model), event.order, event, now);
+        this.#orders.unload(this.#member(event.model), event.order, event, now);
         break;
       case 'level-set':
         this.#member(event.model).setLevel(event.level);
         break;
       case 'mode-set':
-        this.#steering.set(event.mode);
+        this.#replies.steering.set(event.mode);
         this.#lookAtAll();
         break;
       case 'shutdown-asked':
@@ -116,7 +114,7 @@ export class Stage {
         unreachable(event);
     }
     this.#advance(now);
-    return this.#effects;
+    return this.#replies.effects;
   }
 
   #member(model: ModelId): Member {
@@ -133,11 +131,13 @@ export class Stage {
     const { priority = 'normal', bound = false, withinMs = terms.patienceMs } = asked;
     const isThere = part.kind === 'on' || part.kind === 'entering' || terms.cost === 0;
     const door = kind === 'request' ? doorOf(member, this.mode) : undefined;
-    if (this.#closing !== undefined) this.#reject(ticket, model, 'shutting_down', 'catnap is shutting down');
-    else if (member.unloads.length > 0) this.#reject(ticket, model, 'model_unloading', `${model} is being unloaded`);
-    else if (door !== undefined) this.#reject(ticket, model, door.code, door.reason);
-    else if (lane.full) this.#reject(ticket, model, 'lane_full', `${lane.length} requests already wait for ${model}`);
-    else if (bound && !isThere) this.#refuseBound(ticket, model);
+    if (this.#closing !== undefined) this.#replies.reject(ticket, model, 'shutting_down', 'catnap is shutting down');
+    else if (member.unloads.length > 0)
+      this.#replies.reject(ticket, model, 'model_unloading', `${model} is being unloaded`);
+    else if (door !== undefined) this.#replies.reject(ticket, model, door.code, door.reason);
+    else if (lane.full)
+      this.#replies.reject(ticket, model, 'lane_full', `${lane.length} requests already wait for ${model}`);
+    else if (bound && !isThere) this.#replies.refuseBound(ticket, model);
     else {
       const patienceMs = kind === 'load' ? FOREVER : Math.min(withinMs, terms.patienceMs);
       const rank = rankOf(now, priority, this.#options.priorityStepMs);
@@ -161,25 +161,18 @@ export class Stage {
     (member.part.kind === 'leaving' ? member.part.for : member.swap)?.stumble();
     if (before.kind === 'awake') {
       const lost = [...member.leases].filter(([, on]) => on === engine).map(([ticket]) => ticket);
-      this.#cut(member, lost, 'engine_died', failure.reason);
+      this.#replies.cut(member, lost, 'engine_died', failure.reason);
     }
     const { kind } = member.part;
     if (kind !== 'entering' && kind !== 'on' && kind !== 'draining') return;
     // A replica that keeps dying beside one that serves is left to its own retries.
     if (failure.giveUp && (kind === 'entering' || !member.anyAwake))
-      this.#giveUp(member, failure, retryAtOf(phase), now);
+      this.#turns.giveUp(member, failure, retryAtOf(phase), now);
     else if (kind === 'on' && !member.anyAwake) {
       // It died in the middle of its turn. Those who wait for it keep their turn; if nobody does, it is not brought back.
-      if (member.lane.length > 0 && !onlyOperatorsBring(member)) this.#enter(member, now);
-      else this.#sendOff(member, { kind: 'off' }, now);
+      if (member.lane.length > 0 && !onlyOperatorsBring(member)) this.#turns.enter(member, now);
+      else this.#turns.sendOff(member, { kind: 'off' }, now);
     }
-  }
-
-  /** Nobody is kept waiting for an engine that will not come, and its own retry must not bring it back beside another. */
-  #giveUp(member: Member, failure: Failure, retryAt: Millis | undefined, now: Millis): void {
-    this.#rejectAll(member, 'engine_failed', failure.reason, { retryAt, failure });
-    this.#finishSwap(member, 'failed', now);
-    this.#sendOff(member, { kind: 'off' }, now);
   }
 
   /** An operator's wish waits its turn as a request does. Whoever else waits for a model that he brings in comes along. */
@@ -190,12 +183,12 @@ export class Stage {
     if (lane.length === before) return;
     member.held = false;
     if (as === 'pin' || (as === 'switch' && this.mode.kind === 'manual')) {
-      this.#steering.pin(order, member.model);
+      this.#replies.steering.pin(order, member.model);
       this.#lookAtAll();
     }
     if (part.kind !== 'out' && part.kind !== 'leaving') return;
     member.replicas = replicas ?? member.replicas;
-    if (fresh && !member.gone) this.#sendOff(member, { kind: 'off' }, now);
+    if (fresh && !member.gone) this.#turns.sendOff(member, { kind: 'off' }, now);
   }
 
   /** Who waits may have to be told of another mode. */
@@ -203,45 +196,10 @@ export class Stage {
     for (const member of this.#candidates) this.#stirring.add(member);
   }
 
-  #unload(member: Member, order: TicketId, { level, hold }: UnloadTerms, now: Millis): void {
-    const goal = goalForLevel(level);
-    member.unloads.push(order);
-    member.held ||= hold;
-    this.#rejectAll(member, 'model_unloading', `${member.model} is being unloaded`);
-    const { part } = member;
-    switch (part.kind) {
-      case 'summoned':
-        this.#withdraw(member, now);
-        this.#sendOff(member, goal, now);
-        return;
-      case 'on':
-        this.#drain(member, part, { goal, for: undefined, batch: Batch.none, now });
-        return;
-      case 'draining':
-        member.part = { ...part, batch: Batch.none, goal };
-        return;
-      case 'entering':
-        this.#finishSwap(member, 'failed', now);
-        this.#sendOff(member, goal, now);
-        return;
-      case 'out':
-      case 'leaving':
-        this.#sendOff(member, goal, now, true);
-        return;
-      default:
-        unreachable(part);
-    }
-  }
-
   #shutDown(deadline: Millis): void {
-    this.#closing ??= { deadline, cut: false, done: false, left: new Set(this.#members.values()) };
-    // Asked again, it can only become more urgent.
-    this.#closing.deadline = millis(Math.min(this.#closing.deadline, deadline));
+    this.#closing ??= new Closing(new Set(this.#members.values()), deadline, this.#turns, this.#replies);
+    this.#closing.hasten(deadline);
     for (const member of this.#candidates) this.#stirring.add(member);
-    for (const member of this.#members.values()) {
-      for (const load of member.lane.takeLoads())
-        this.#reject(load.ticket, member.model, 'shutting_down', 'catnap is shutting down');
-    }
   }
 
   // --- moving forward
@@ -275,7 +233,7 @@ export class Stage {
   #expire(member: Member, now: Millis): void {
     for (const { ticket, since } of member.lane.takeExpired(now)) {
       const waited = `${member.model} did not get a turn within ${Math.round((now - since) / 1000)} s`;
-      this.#reject(ticket, member.model, 'wait_timeout', `${waited}: ${this.#hindrance(member)}`);
+      this.#replies.reject(ticket, member.model, 'wait_timeout', `${waited}: ${this.#hindrance(member)}`);
     }
   }
 
@@ -288,7 +246,7 @@ export class Stage {
 
   /** Withdraws who is no longer wanted, sends off who has drained, and notes who has gone. */
   #letGo(member: Member, now: Millis): void {
-    if (member.part.kind === 'summoned' && member.lane.length === 0) this.#withdraw(member, now);
+    if (member.part.kind === 'summoned' && member.lane.length === 0) this.#turns.withdraw(member, now);
     if (member.part.kind === 'draining') this.#drainOn(member, member.part, now);
     const { part } = member;
     if (part.kind === 'leaving' && member.isAway(part.goal) && member.leases.size === 0) member.part = { kind: 'out' };
@@ -297,17 +255,11 @@ export class Stage {
     // In the pause after a failure whoever waits is told at once; whoever comes after it tries again.
     const failed = member.lane.length > 0 && !member.lane.hasLoad ? member.retryAt(now) : undefined;
     if (failed !== undefined)
-      this.#rejectAll(member, 'engine_failed', failed.failure.reason, { retryAt: failed.at, failure: failed.failure });
-    if (member.unloads.length > 0) this.#unloaded(member);
-  }
-
-  /** Those who asked for it are told. A failure that they have seen is over. */
-  #unloaded(member: Member): void {
-    if (member.gone) member.replicas = member.terms.replicas;
-    for (const [engine, { kind }] of member.phases) {
-      if (kind === 'failed') this.#effects.push({ kind: 'set-goal', engine, goal: { kind: 'off' }, atOnce: true });
-    }
-    for (const order of member.unloads.splice(0)) this.#done(order, member);
+      this.#replies.rejectAll(member, 'engine_failed', failed.failure.reason, {
+        retryAt: failed.at,
+        failure: failed.failure,
+      });
+    if (member.unloads.length > 0) this.#orders.unloaded(member);
   }
 
   /** Nobody waits for a model that only an operator would bring back. */
@@ -315,14 +267,14 @@ export class Stage {
     const { part, lane } = member;
     if ((part.kind !== 'out' && part.kind !== 'leaving') || lane.length === 0 || lane.hasLoad) return;
     const door = doorOf(member, this.mode);
-    if (door !== undefined) this.#rejectAll(member, door.code, door.reason);
+    if (door !== undefined) this.#replies.rejectAll(member, door.code, door.reason);
   }
 
   /** Serves the rest of its batch. It goes once its last lease is settled, or when it has nothing left to serve with. */
   #drainOn(member: Member, was: Draining, now: Millis): void {
-    const part = !was.cut && now >= was.deadline ? this.#cutDrain(member, was) : was;
+    const part = !was.cut && now >= was.deadline ? this.#turns.cutDrain(member, was) : was;
     if (member.anyAwake) this.#serve(member, part.batch, now);
-    if (member.leases.size === 0 || !member.anyAwake) this.#sendOff(member, part.goal, now);
+    if (member.leases.size === 0 || !member.anyAwake) this.#turns.sendOff(member, part.goal, now);
   }
 
   /** Those who make room for a swap that was withdrawn stay, unless others count on their room by now. True when somebody does. */
@@ -332,7 +284,7 @@ export class Stage {
       const { part, unloads, terms } = member;
       if (part.kind !== 'draining' || part.for?.withdrawn !== true || part.cut || unloads.length > 0) continue;
       if (terms.cost > this.#room) continue;
-      member.part = { ...part.was, idleSince: member.leases.size > 0 ? undefined : (part.was.idleSince ?? now) };
+      this.#turns.stay(member, part, now);
       stays = true;
     }
     return stays;
@@ -340,24 +292,21 @@ export class Stage {
 
   /** Opens the door to the summoned for whom there is room now, in the order in which they were called. */
   #letIn(now: Millis): void {
-    if (this.#summoned.length === 0) return;
+    if (this.#turns.summoned.length === 0) return;
     let room = this.#options.capacity;
     for (const member of this.#stirring) if (member.occupies) room -= member.terms.cost;
-    for (const member of [...this.#summoned]) {
+    for (const member of [...this.#turns.summoned]) {
       // Sleepers that are being ended are counted beyond the budget, which is nothing to those who need no room.
       if (member.terms.cost > Math.max(0, room) || !member.atRest) continue;
       room -= member.terms.cost;
-      this.#summoned = this.#summoned.filter((other) => other !== member);
-      this.#enter(member, now);
+      this.#turns.enter(member, now);
     }
   }
 
   /** Begins the turn of a model whose engines are awake, and serves whoever waits for one that is on. */
   #goOn(member: Member, now: Millis): void {
     if (member.part.kind === 'entering' && member.awake) {
-      member.lane.resume(now);
-      member.part = { kind: 'on', since: now, from: this.#seq, served: 0, idleSince: now };
-      this.#finishSwap(member, 'done', now);
+      this.#turns.begin(member, this.#seq, now);
     }
     if (member.part.kind === 'on') this.#serve(member, Batch.all, now);
   }
@@ -372,12 +321,12 @@ export class Stage {
       const next = lane.take(batch, now);
       if (next === undefined) return;
       if (next.kind === 'load' || engine === undefined) {
-        this.#done(next.ticket, member);
+        this.#replies.done(next.ticket, member);
         continue;
       }
       member.lend(next.ticket, engine, now);
       const waited = { waitedMs: now - next.since, enteringMs: next.pausedMs };
-      this.#effects.push({ kind: 'grant', ticket: next.ticket, model, engine, ...waited });
+      this.#replies.push({ kind: 'grant', ticket: next.ticket, model, engine, ...waited });
     }
   }
 
@@ -390,23 +339,16 @@ export class Stage {
     const member = this.#member(decision.to);
     const first = member.lane.first;
     invariant(member.part.kind === 'out' && first !== undefined, `${decision.to} cannot be summoned`);
-    member.part = { kind: 'summoned' };
-    member.swap = new Swap(++this.#swaps, member.model, decision.evict, now);
-    this.#summoned.push(member);
+    const swap = this.#turns.summon(member, decision.evict, now);
     for (const model of decision.evict) {
       const leaver = this.#member(model);
       const { part } = leaver;
       invariant(part.kind === 'on', `${model} cannot be sent off while ${part.kind}`);
       const waitsForSome = this.#options.drains && decision.batch === 'earlier';
       const batch = waitsForSome ? Batch.endingBefore(first, part.from, this.#seq) : Batch.none;
-      this.#drain(leaver, part, { goal: goalForLevel(leaver.sleepLevel), for: member.swap, batch, now });
+      this.#turns.drain(leaver, part, { goal: goalForLevel(leaver.sleepLevel), for: swap, batch, now });
     }
     invariant(this.#room >= 0, `${decision.to} was summoned beyond the budget`);
-    const { id, to, from } = member.swap;
-    this.#effects.push({
-      kind: 'tell',
-      fact: { kind: 'swap-planned', swap: id, to, from, level: member.depth, waiting: member.lane.length },
-    });
     return true;
   }
 
@@ -419,124 +361,12 @@ export class Stage {
       : { kind: 'swap', to: free, evict: [], batch: 'none' };
   }
 
-  /** Shutting down: once nobody waits or is served, or the time is up, everything is put off. */
   #close(now: Millis): void {
-    const closing = this.#closing;
-    if (closing === undefined || closing.done) return;
-    if (!closing.cut) {
-      const isBusy = ({ lane, leases }: Member): boolean => lane.length > 0 || leases.size > 0;
-      const busy = [...this.#stirring].some(isBusy) || [...this.#candidates].some(isBusy);
-      if (busy && now < closing.deadline) return;
-      closing.cut = true;
-      for (const member of this.#members.values()) this.#curtain(member, now);
-    }
-    for (const member of closing.left) {
-      if (member.leases.size > 0) continue;
-      closing.left.delete(member);
-      if (member.part.kind === 'out' && member.gone) continue;
-      this.#finishSwap(member, 'failed', now);
-      this.#sendOff(member, { kind: 'off' }, now);
-      this.#stirring.add(member);
-      this.#letGo(member, now);
-    }
-    closing.done = closing.left.size === 0 && [...this.#members.values()].every((member) => member.gone);
-    if (closing.done) this.#effects.push({ kind: 'closed' });
-  }
-
-  #curtain(member: Member, now: Millis): void {
-    if (member.lane.length > 0) this.#stirring.add(member);
-    this.#rejectAll(member, 'shutting_down', 'catnap is shutting down');
-    this.#cut(member, [...member.leases.keys()], 'shutting_down', 'catnap is shutting down');
-    if (member.part.kind === 'summoned') this.#withdraw(member, now);
-  }
-
-  // --- changes of part
-
-  #enter(member: Member, now: Millis): void {
-    const level = member.depth;
-    const atOnce = member.lane.hasLoad && member.retryAt(now) !== undefined;
-    member.part = { kind: 'entering' };
-    member.lane.pause(now);
-    for (const engine of member.engines) {
-      this.#effects.push({ kind: 'set-goal', engine, goal: { kind: 'awake' }, atOnce });
-    }
-    member.swap?.entering(level, now);
-  }
-
-  #drain(
-    member: Member,
-    was: Extract<Part, { readonly kind: 'on' }>,
-    how: { readonly goal: EngineGoal; readonly for: Swap | undefined; readonly batch: Batch; readonly now: Millis },
-  ): void {
-    const { goal, batch, now: since } = how;
-    const deadline = after(since, this.#options.drainMs);
-    const wasBusy = member.leases.size > 0;
-    const part = { kind: 'draining', was, batch, since, deadline, wasBusy, cut: false, for: how.for, goal } as const;
-    member.part = part;
-    if (!this.#options.drains) this.#cutDrain(member, part);
-  }
-
-  #cutDrain(member: Member, was: Draining): Draining {
-    const part = { ...was, cut: true, batch: Batch.none };
-    member.part = part;
-    this.#cut(member, [...member.leases.keys()], 'drained', `${member.model} had to make room`);
-    return part;
-  }
-
-  #sendOff(member: Member, goal: EngineGoal, now: Millis, atOnce = false): void {
-    const { part } = member;
-    const swap = part.kind === 'draining' || part.kind === 'leaving' ? part.for : undefined;
-    if (part.kind === 'draining') swap?.drained(member.model, now);
-    if (part.kind === 'draining' && part.wasBusy) member.costs.drained(now - part.since);
-    // Who waits for a model that only operators bring is told by its door what has become of it.
-    if (!onlyOperatorsBring(member) || member.lane.hasLoad)
-      for (const { ticket } of member.lane.takeBound()) this.#refuseBound(ticket, member.model);
-    member.lane.resume(now);
-    member.part = { kind: 'leaving', for: swap, goal };
-    for (const engine of member.phases.keys()) this.#effects.push({ kind: 'set-goal', engine, goal, atOnce });
-  }
-
-  /** It is no longer wanted and has not begun to come. */
-  #withdraw(member: Member, now: Millis): void {
-    this.#summoned = this.#summoned.filter((other) => other !== member);
-    member.part = { kind: 'out' };
-    this.#finishSwap(member, 'withdrawn', now);
-  }
-
-  #finishSwap(member: Member, result: SwapResult, now: Millis): void {
-    const { swap } = member;
-    if (swap === undefined) return;
-    member.swap = undefined;
-    this.#effects.push({ kind: 'tell', fact: { kind: 'swap-finished', record: swap.finish(result, now) } });
-  }
-
-  // --- answers
-
-  #reject(ticket: TicketId, model: ModelId, code: RefusalCode, reason: string, more?: Hope): void {
-    this.#effects.push({ kind: 'reject', ticket, model, code, reason, ...more });
-    this.#steering.failed(ticket);
-  }
-
-  #done(order: TicketId, { model }: Member): void {
-    this.#steering.done(order);
-    this.#effects.push({ kind: 'order-done', order, model });
-  }
-
-  #refuseBound(ticket: TicketId, model: ModelId): void {
-    this.#reject(ticket, model, 'model_not_loaded', `${model} is not awake, and nobody is put away for this request`);
-  }
-
-  #rejectAll(member: Member, code: RefusalCode, reason: string, more?: Hope): void {
-    for (const { ticket } of member.lane.takeAll()) this.#reject(ticket, member.model, code, reason, more);
-  }
-
-  #cut(member: Member, tickets: readonly TicketId[], code: CutCode, reason: string): void {
-    if (tickets.length === 0) return;
-    this.#effects.push({ kind: 'cut', tickets, model: member.model, code, reason });
-    this.#effects.push({
-      kind: 'tell',
-      fact: { kind: 'leases-cut', model: member.model, count: tickets.length, code },
-    });
+    const isBusy = ({ lane, leases }: Member): boolean => lane.length > 0 || leases.size > 0;
+    const anyBusy = (): boolean => [...this.#stirring].some(isBusy) || [...this.#candidates].some(isBusy);
+    const sent = this.#closing?.advance(anyBusy, (member) => this.#stirring.add(member), now) ?? [];
+    for (const member of sent) this.#letGo(member, now);
+    if (this.#closing?.ends === true) this.#replies.push({ kind: 'closed' });
   }
 
   #sight(now: Millis): StageSight {

@@ -3,6 +3,7 @@ import { of, type Mutant } from './mutant.ts';
 const doors = of('doors.ts');
 const steering = of('steering.ts');
 const stage = of('stage.ts');
+const turns = of('turns.ts');
 
 /** Guards of what operators keep to themselves. */
 export const DOORS: readonly Mutant[] = [
@@ -24,14 +25,14 @@ export const DOORS: readonly Mutant[] = [
   stage('a shut model keeps those who wait', '    this.#shutDoor(member);\n', ''),
   stage(
     'who only operators bring back comes back by itself',
-    'if (member.lane.length > 0 && !onlyOperatorsBring(member)) this.#enter(',
-    'if (member.lane.length > 0) this.#enter(',
+    'if (member.lane.length > 0 && !onlyOperatorsBring(member)) this.#turns.enter(',
+    'if (member.lane.length > 0) this.#turns.enter(',
   ),
-  stage('requests wait for no pause', 'member.lane.hasLoad && member.retryAt(now) !== undefined;', 'true;'),
+  turns('requests wait for no pause', 'member.lane.hasLoad && member.retryAt(now) !== undefined;', 'true;'),
   stage('a load does not end the hold', 'member.held = false;', ''),
   stage(
     'a sleeper wakes with the arguments it had',
-    'if (fresh && !member.gone) this.#sendOff(',
-    'if (false) this.#sendOff(',
+    'if (fresh && !member.gone) this.#turns.sendOff(',
+    'if (false) this.#turns.sendOff(',
   ),
 ];

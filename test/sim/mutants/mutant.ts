@@ -7,14 +7,17 @@ export type Mutant = {
   readonly file:
     | 'candidates.ts'
     | 'cast.ts'
+    | 'closing.ts'
     | 'doors.ts'
     | 'engine.ts'
     | 'lane.ts'
     | 'member.ts'
+    | 'orders.ts'
     | 'place.ts'
     | 'stage.ts'
     | 'steering.ts'
     | 'swap.ts'
+    | 'turns.ts'
     | `policy/${string}.ts`;
   readonly find: string;
   readonly replace: string;

@@ -1,78 +1,78 @@
 import { of, type Mutant } from './mutant.ts';
 
 const stage = of('stage.ts');
+const closing = of('closing.ts');
+const orders = of('orders.ts');
+const turns = of('turns.ts');
 const slack = of('stage.ts', { policy: 'slack' });
 const urgent = of('stage.ts', { urgency: true });
+const urgentTurns = of('turns.ts', { urgency: true });
 
 export const STAGE: readonly Mutant[] = [
   stage(
     'requests are taken while shutting down',
-    'if (this.#closing !== undefined) this.#reject(',
-    'if (false) this.#reject(',
+    'if (this.#closing !== undefined) this.#replies.reject(',
+    'if (false) this.#replies.reject(',
   ),
   stage(
     'requests are taken while unloading',
-    'else if (member.unloads.length > 0) this.#reject(',
-    'else if (false) this.#reject(',
+    'else if (member.unloads.length > 0)\n      this.#replies.reject(',
+    'else if (false)\n      this.#replies.reject(',
   ),
   stage('leases on a dead engine stay open', "if (before.kind === 'awake') {", 'if (false) {'),
   stage('nobody is given up', 'if (failure.giveUp && ', 'if (false && '),
   stage('a replica takes the others down', "(kind === 'entering' || !member.anyAwake))\n", '!!kind)\n'),
-  stage(
+  turns(
     'giving up tells nobody',
-    "this.#rejectAll(member, 'engine_failed', failure.reason, { retryAt, failure });",
+    "this.#replies.rejectAll(member, 'engine_failed', failure.reason, { retryAt, failure });",
     '',
   ),
-  stage(
+  turns(
     'giving up leaves the swap open',
-    "    this.#finishSwap(member, 'failed', now);\n    this.#sendOff(member, { kind: 'off' }, now);\n  }",
-    "    this.#sendOff(member, { kind: 'off' }, now);\n  }",
+    "    this.finishSwap(member, 'failed', now);\n    this.sendOff(member, { kind: 'off' }, now);\n  }",
+    "    this.sendOff(member, { kind: 'off' }, now);\n  }",
   ),
-  stage(
+  turns(
     'giving up leaves the goal awake',
-    "    this.#finishSwap(member, 'failed', now);\n    this.#sendOff(member, { kind: 'off' }, now);\n  }",
-    "    this.#finishSwap(member, 'failed', now);\n    member.lane.resume(now);\n    member.part = { kind: 'out' };\n  }",
+    "    this.finishSwap(member, 'failed', now);\n    this.sendOff(member, { kind: 'off' }, now);\n  }",
+    "    this.finishSwap(member, 'failed', now);\n    member.lane.resume(now);\n    member.part = { kind: 'out' };\n  }",
   ),
   stage(
     'who dies in its turn loses it',
-    'if (member.lane.length > 0 && !onlyOperatorsBring(member)) this.#enter(member, now);',
-    'if (false) this.#enter(member, now);',
+    'if (member.lane.length > 0 && !onlyOperatorsBring(member)) this.#turns.enter(member, now);',
+    'if (false) this.#turns.enter(member, now);',
   ),
   stage(
     'who dies idle is brought back',
-    'if (member.lane.length > 0 && !onlyOperatorsBring(member)) this.#enter(member, now);',
-    'if (true) this.#enter(member, now);',
+    'if (member.lane.length > 0 && !onlyOperatorsBring(member)) this.#turns.enter(member, now);',
+    'if (true) this.#turns.enter(member, now);',
   ),
-  stage(
+  orders(
     'an unload leaves people waiting',
-    "this.#rejectAll(member, 'model_unloading', `${member.model} is being unloaded`);",
+    "this.#replies.rejectAll(member, 'model_unloading', `${member.model} is being unloaded`);",
     '',
   ),
-  stage(
+  orders(
     'an unload does not drain',
-    'this.#drain(member, part, { goal, for: undefined, batch: Batch.none, now });',
-    'this.#sendOff(member, goal, now);',
+    'this.#turns.drain(member, part, { goal, for: undefined, batch: Batch.none, now });',
+    'this.#turns.sendOff(member, goal, now);',
   ),
-  stage('a second unload changes nothing', 'member.part = { ...part, batch: Batch.none, goal };', ''),
-  stage(
+  orders('a second unload changes nothing', 'member.part = { ...part, batch: Batch.none, goal };', ''),
+  orders(
     'an unload leaves the swap open',
-    "this.#finishSwap(member, 'failed', now);\n        this.#sendOff(member, goal, now);",
-    'this.#sendOff(member, goal, now);',
+    "this.#turns.finishSwap(member, 'failed', now);\n        this.#turns.sendOff(member, goal, now);",
+    'this.#turns.sendOff(member, goal, now);',
   ),
-  stage(
+  orders(
     'an unload leaves the model summoned',
-    '        this.#withdraw(member, now);\n        this.#sendOff(member, goal, now);',
-    '        this.#sendOff(member, goal, now);',
+    '        this.#turns.withdraw(member, now);\n        this.#turns.sendOff(member, goal, now);',
+    '        this.#turns.sendOff(member, goal, now);',
   ),
-  stage(
-    'a shorter shutdown changes nothing',
-    'millis(Math.min(this.#closing.deadline, deadline))',
-    'this.#closing.deadline',
-  ),
-  stage(
+  closing('a shorter shutdown changes nothing', 'millis(Math.min(this.#deadline, deadline))', 'this.#deadline'),
+  closing(
     'a load outlives the shutdown',
-    'for (const load of member.lane.takeLoads())\n',
-    'for (const load of [] as readonly Waiting[])\n',
+    'for (const load of lane.takeLoads())',
+    'for (const load of lane.takeLoads().slice(0, 0))',
   ),
   stage(
     'nobody runs out of patience',
@@ -81,7 +81,7 @@ export const STAGE: readonly Mutant[] = [
   ),
   stage(
     'nobody is withdrawn',
-    "if (member.part.kind === 'summoned' && member.lane.length === 0) this.#withdraw(member, now);",
+    "if (member.part.kind === 'summoned' && member.lane.length === 0) this.#turns.withdraw(member, now);",
     '',
   ),
   stage(
@@ -96,24 +96,24 @@ export const STAGE: readonly Mutant[] = [
   ),
   stage(
     'who waits through a failure is not told',
-    'if (failed !== undefined)\n      this.#rejectAll(',
-    'if (false) this.#rejectAll(',
+    'if (failed !== undefined)\n      this.#replies.rejectAll(',
+    'if (false) this.#replies.rejectAll(',
   ),
   stage('the drain has no deadline', '!was.cut && now >= was.deadline ?', 'false ?'),
   stage(
     'a drain does not wait for its leases',
-    'if (member.leases.size === 0 || !member.anyAwake) this.#sendOff(',
-    'if (true) this.#sendOff(',
+    'if (member.leases.size === 0 || !member.anyAwake) this.#turns.sendOff(',
+    'if (true) this.#turns.sendOff(',
   ),
   stage(
     'a dead model drains on',
-    'if (member.leases.size === 0 || !member.anyAwake) this.#sendOff(',
-    'if (member.leases.size === 0) this.#sendOff(',
+    'if (member.leases.size === 0 || !member.anyAwake) this.#turns.sendOff(',
+    'if (member.leases.size === 0) this.#turns.sendOff(',
   ),
   stage(
     'the cut batch still counts',
-    'this.#cutDrain(member, was) : was;',
-    '(this.#cutDrain(member, was), was) : was;',
+    'this.#turns.cutDrain(member, was) : was;',
+    '(this.#turns.cutDrain(member, was), was) : was;',
   ),
   stage(
     'it enters without room',
@@ -121,16 +121,16 @@ export const STAGE: readonly Mutant[] = [
     'if (!member.atRest) continue;',
   ),
   stage('who needs no room waits for room', 'Math.max(0, room)', 'room'),
-  stage('two enter the same room', '      room -= member.terms.cost;\n      this.#summoned', '      this.#summoned'),
-  stage(
+  stage('two enter the same room', '      room -= member.terms.cost;\n      this.#turns', '      this.#turns'),
+  turns(
     'its engines are awake and patience stands still',
-    "      member.lane.resume(now);\n      member.part = { kind: 'on'",
-    "      member.part = { kind: 'on'",
+    "    member.lane.resume(now);\n    member.part = { kind: 'on'",
+    "    member.part = { kind: 'on'",
   ),
   stage(
     'who was there when it began is left out',
-    'since: now, from: this.#seq, served: 0',
-    'since: now, from: 0, served: 0',
+    'this.#turns.begin(member, this.#seq, now);',
+    'this.#turns.begin(member, 0, now);',
   ),
   stage(
     'a draining model serves on',
@@ -153,53 +153,49 @@ export const STAGE: readonly Mutant[] = [
   stage('the batch closes too late', 'Batch.endingBefore(first, part.from, this.#seq)', 'Batch.all'),
   slack('slack serves a batch to its end', "&& decision.batch === 'earlier';", ';'),
   urgent('requests that would have nobody put away wake their model', 'else if (bound && !isThere)', 'else if (false)'),
-  urgent(
+  urgentTurns(
     'requests that would have nobody put away wait on when it goes',
-    'for (const { ticket } of member.lane.takeBound()) this.#refuseBound(ticket, member.model);',
+    'for (const { ticket } of member.lane.takeBound()) this.#replies.refuseBound(ticket, member.model);',
     '',
   ),
-  stage('candidates are not told of a shutdown', 'if (member.lane.length > 0) this.#stirring.add(member);', ''),
+  closing('candidates are not told of a shutdown', 'if (member.lane.length > 0) stir(member);', ''),
   stage(
     'candidates are not looked at when their time is up',
     'for (const member of this.#candidates.overdue(now)) this.#stirring.add(member);',
     'this.#candidates.overdue(now);',
   ),
-  stage('shutting down waits for nobody', 'if (busy && now < closing.deadline) return;', ''),
-  stage('shutting down waits for ever', 'if (busy && now < closing.deadline) return;', 'if (busy) return;'),
-  stage('shutting down cuts under leases', '      if (member.leases.size > 0) continue;\n', ''),
-  stage('closed while engines run', '.every((member) => member.gone);', '.length > 0;'),
-  stage(
+  closing('shutting down waits for nobody', 'if (now < this.#deadline && isBusy()) return [];', ''),
+  closing(
+    'shutting down waits for ever',
+    'if (now < this.#deadline && isBusy()) return [];',
+    'if (isBusy()) return [];',
+  ),
+  closing('shutting down cuts under leases', '    if (member.leases.size > 0) return false;\n', ''),
+  closing('closed while engines run', '.every((member) => member.gone);', '.length > 0;'),
+  closing(
     'closed is told again',
-    'if (closing === undefined || closing.done) return;',
-    'if (closing === undefined) return;',
+    'if (this.#done || this.#left.size > 0) return false;',
+    'if (this.#left.size > 0) return false;',
   ),
-  stage(
+  closing(
     'shutting down leaves leases open',
-    "this.#cut(member, [...member.leases.keys()], 'shutting_down', 'catnap is shutting down');",
+    "this.#replies.cut(member, [...member.leases.keys()], 'shutting_down', WHY);",
     '',
   ),
-  stage(
+  closing(
     'shutting down leaves people waiting',
-    "    this.#rejectAll(member, 'shutting_down', 'catnap is shutting down');\n    this.#cut",
-    '    this.#cut',
+    "    this.#replies.rejectAll(member, 'shutting_down', WHY);\n    this.#replies.cut",
+    '    this.#replies.cut',
   ),
-  stage('entering does not stop the clock', 'member.lane.pause(now);', ''),
-  stage('leases are not cut though nothing is drained', 'if (!this.#options.drains) this.#cutDrain(member, part);', ''),
-  stage(
+  turns('entering does not stop the clock', 'member.lane.pause(now);', ''),
+  turns('leases are not cut though nothing is drained', 'if (!this.#options.drains) this.cutDrain(member, part);', ''),
+  turns(
     'the cut tells nobody',
-    "this.#cut(member, [...member.leases.keys()], 'drained', `${member.model} had to make room`);",
+    "this.#replies.cut(member, [...member.leases.keys()], 'drained', `${member.model} had to make room`);",
     '',
   ),
-  stage(
-    'sending off leaves the goal',
-    "for (const engine of member.phases.keys()) this.#effects.push({ kind: 'set-goal', engine, goal, atOnce });",
-    '',
-  ),
-  stage(
-    'nobody stays when a swap is withdrawn',
-    'member.part = { ...part.was, idleSince:',
-    'void { ...part.was, idleSince:',
-  ),
+  turns('sending off leaves the goal', 'this.#replies.setGoal(member.phases.keys(), goal, atOnce);', ''),
+  turns('nobody stays when a swap is withdrawn', 'member.part = { ...was, idleSince:', 'void { ...was, idleSince:'),
   stage('all stay when a swap is withdrawn', 'if (terms.cost > this.#room) continue;', ''),
   stage(
     'the cut stay when a swap is withdrawn',
@@ -216,10 +212,10 @@ export const STAGE: readonly Mutant[] = [
     "part.kind !== 'draining' || part.for?.withdrawn !== true ||",
     "part.kind !== 'draining' ||",
   ),
-  stage('a swap is finished again', '    member.swap = undefined;\n', ''),
-  stage(
+  turns('a swap is finished again', '    member.swap = undefined;\n', ''),
+  turns(
     'a withdrawn model stays in the queue',
-    "    this.#summoned = this.#summoned.filter((other) => other !== member);\n    member.part = { kind: 'out' };",
+    "    this.#unsummon(member);\n    member.part = { kind: 'out' };",
     "    member.part = { kind: 'out' };",
   ),
 ];

@@ -1,0 +1,56 @@
+import { unreachable, type Millis, type TicketId } from './kinds.ts';
+import { goalForLevel, type Member } from './member.ts';
+import { Batch } from './place.ts';
+import type { Replies } from './replies.ts';
+import type { UnloadTerms } from './stage-events.ts';
+import type { Turns } from './turns.ts';
+
+/** What operators ask for that does not wait its turn: a model is to go, whatever part it has. */
+export class Orders {
+  readonly #turns: Turns;
+  readonly #replies: Replies;
+
+  constructor(turns: Turns, replies: Replies) {
+    this.#turns = turns;
+    this.#replies = replies;
+  }
+
+  unload(member: Member, order: TicketId, { level, hold }: UnloadTerms, now: Millis): void {
+    const goal = goalForLevel(level);
+    member.unloads.push(order);
+    member.held ||= hold;
+    this.#replies.rejectAll(member, 'model_unloading', `${member.model} is being unloaded`);
+    const { part } = member;
+    switch (part.kind) {
+      case 'summoned':
+        this.#turns.withdraw(member, now);
+        this.#turns.sendOff(member, goal, now);
+        return;
+      case 'on':
+        this.#turns.drain(member, part, { goal, for: undefined, batch: Batch.none, now });
+        return;
+      case 'draining':
+        member.part = { ...part, batch: Batch.none, goal };
+        return;
+      case 'entering':
+        this.#turns.finishSwap(member, 'failed', now);
+        this.#turns.sendOff(member, goal, now);
+        return;
+      case 'out':
+      case 'leaving':
+        this.#turns.sendOff(member, goal, now, true);
+        return;
+      default:
+        unreachable(part);
+    }
+  }
+
+  /** Those who asked for it are told. A failure that they have seen is over. */
+  unloaded(member: Member): void {
+    if (member.gone) member.replicas = member.terms.replicas;
+    for (const [engine, { kind }] of member.phases) {
+      if (kind === 'failed') this.#replies.setGoal([engine], { kind: 'off' }, true);
+    }
+    for (const order of member.unloads.splice(0)) this.#replies.done(order, member);
+  }
+}

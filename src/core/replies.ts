@@ -1,0 +1,56 @@
+import type { EngineGoal } from './engine.ts';
+import type { CutCode, RefusalCode } from './errors.ts';
+import type { EngineId, Millis, ModelId, TicketId } from './kinds.ts';
+import type { Member } from './member.ts';
+import type { Failure } from './restart.ts';
+import type { StageEffect } from './stage-events.ts';
+import { Steering } from './steering.ts';
+
+type Hope = { readonly retryAt?: Millis | undefined; readonly failure?: Failure };
+
+/** What one event leads to, in order. An order that is answered here is settled in the steering as well. */
+export class Replies {
+  readonly steering = new Steering();
+  #effects: StageEffect[] = [];
+
+  /** Those of an earlier event are not wanted any more. */
+  begin(): void {
+    this.#effects = [];
+  }
+
+  get effects(): readonly StageEffect[] {
+    return this.#effects;
+  }
+
+  push(effect: StageEffect): void {
+    this.#effects.push(effect);
+  }
+
+  reject(ticket: TicketId, model: ModelId, code: RefusalCode, reason: string, more?: Hope): void {
+    this.push({ kind: 'reject', ticket, model, code, reason, ...more });
+    this.steering.failed(ticket);
+  }
+
+  rejectAll(member: Member, code: RefusalCode, reason: string, more?: Hope): void {
+    for (const { ticket } of member.lane.takeAll()) this.reject(ticket, member.model, code, reason, more);
+  }
+
+  refuseBound(ticket: TicketId, model: ModelId): void {
+    this.reject(ticket, model, 'model_not_loaded', `${model} is not awake, and nobody is put away for this request`);
+  }
+
+  done(order: TicketId, { model }: Member): void {
+    this.steering.done(order);
+    this.push({ kind: 'order-done', order, model });
+  }
+
+  cut({ model }: Member, tickets: readonly TicketId[], code: CutCode, reason: string): void {
+    if (tickets.length === 0) return;
+    this.push({ kind: 'cut', tickets, model, code, reason });
+    this.push({ kind: 'tell', fact: { kind: 'leases-cut', model, count: tickets.length, code } });
+  }
+
+  setGoal(engines: Iterable<EngineId>, goal: EngineGoal, atOnce: boolean): void {
+    for (const engine of engines) this.push({ kind: 'set-goal', engine, goal, atOnce });
+  }
+}

@@ -1,0 +1,124 @@
+import { onlyOperatorsBring } from './doors.ts';
+import type { EngineGoal } from './engine.ts';
+import { after, type Millis, type ModelId } from './kinds.ts';
+import { type Member, type Part } from './member.ts';
+import { Batch } from './place.ts';
+import type { Replies } from './replies.ts';
+import type { Failure } from './restart.ts';
+import type { StageOptions } from './stage-events.ts';
+import { Swap, type SwapResult } from './swap.ts';
+
+type On = Extract<Part, { readonly kind: 'on' }>;
+export type Draining = Extract<Part, { readonly kind: 'draining' }>;
+
+/** How the parts of members begin and end, with the swaps that they belong to. When, is for the stage to say. */
+export class Turns {
+  readonly #options: Pick<StageOptions, 'drains' | 'drainMs'>;
+  readonly #replies: Replies;
+  /** In the order in which they were called. */
+  #summoned: Member[] = [];
+  #swaps = 0;
+
+  constructor(options: Pick<StageOptions, 'drains' | 'drainMs'>, replies: Replies) {
+    this.#options = options;
+    this.#replies = replies;
+  }
+
+  get summoned(): readonly Member[] {
+    return this.#summoned;
+  }
+
+  /** It is next, and comes in once those who are to go have made room. */
+  summon(member: Member, evict: readonly ModelId[], now: Millis): Swap {
+    const swap = new Swap(++this.#swaps, member.model, evict, now);
+    member.part = { kind: 'summoned' };
+    member.swap = swap;
+    this.#summoned.push(member);
+    const { id, to, from } = swap;
+    this.#replies.push({
+      kind: 'tell',
+      fact: { kind: 'swap-planned', swap: id, to, from, level: member.depth, waiting: member.lane.length },
+    });
+    return swap;
+  }
+
+  /** It is no longer wanted and has not begun to come. */
+  withdraw(member: Member, now: Millis): void {
+    this.#unsummon(member);
+    member.part = { kind: 'out' };
+    this.finishSwap(member, 'withdrawn', now);
+  }
+
+  enter(member: Member, now: Millis): void {
+    this.#unsummon(member);
+    const level = member.depth;
+    const atOnce = member.lane.hasLoad && member.retryAt(now) !== undefined;
+    member.part = { kind: 'entering' };
+    member.lane.pause(now);
+    this.#replies.setGoal(member.engines, { kind: 'awake' }, atOnce);
+    member.swap?.entering(level, now);
+  }
+
+  /** Its turn begins. `from` is the first request that did not come before it. */
+  begin(member: Member, from: number, now: Millis): void {
+    member.lane.resume(now);
+    member.part = { kind: 'on', since: now, from, served: 0, idleSince: now };
+    this.finishSwap(member, 'done', now);
+  }
+
+  drain(
+    member: Member,
+    was: On,
+    how: { readonly goal: EngineGoal; readonly for: Swap | undefined; readonly batch: Batch; readonly now: Millis },
+  ): void {
+    const { goal, batch, now: since } = how;
+    const deadline = after(since, this.#options.drainMs);
+    const wasBusy = member.leases.size > 0;
+    const part = { kind: 'draining', was, batch, since, deadline, wasBusy, cut: false, for: how.for, goal } as const;
+    member.part = part;
+    if (!this.#options.drains) this.cutDrain(member, part);
+  }
+
+  cutDrain(member: Member, was: Draining): Draining {
+    const part = { ...was, cut: true, batch: Batch.none };
+    member.part = part;
+    this.#replies.cut(member, [...member.leases.keys()], 'drained', `${member.model} had to make room`);
+    return part;
+  }
+
+  /** It was to make room and need not any more. */
+  stay(member: Member, { was }: Draining, now: Millis): void {
+    member.part = { ...was, idleSince: member.leases.size > 0 ? undefined : (was.idleSince ?? now) };
+  }
+
+  sendOff(member: Member, goal: EngineGoal, now: Millis, atOnce = false): void {
+    const { part } = member;
+    const swap = part.kind === 'draining' || part.kind === 'leaving' ? part.for : undefined;
+    if (part.kind === 'draining') swap?.drained(member.model, now);
+    if (part.kind === 'draining' && part.wasBusy) member.costs.drained(now - part.since);
+    // Who waits for a model that only operators bring is told by its door what has become of it.
+    if (!onlyOperatorsBring(member) || member.lane.hasLoad)
+      for (const { ticket } of member.lane.takeBound()) this.#replies.refuseBound(ticket, member.model);
+    member.lane.resume(now);
+    member.part = { kind: 'leaving', for: swap, goal };
+    this.#replies.setGoal(member.phases.keys(), goal, atOnce);
+  }
+
+  /** Nobody is kept waiting for an engine that will not come, and its own retry must not bring it back beside another. */
+  giveUp(member: Member, failure: Failure, retryAt: Millis | undefined, now: Millis): void {
+    this.#replies.rejectAll(member, 'engine_failed', failure.reason, { retryAt, failure });
+    this.finishSwap(member, 'failed', now);
+    this.sendOff(member, { kind: 'off' }, now);
+  }
+
+  finishSwap(member: Member, result: SwapResult, now: Millis): void {
+    const { swap } = member;
+    if (swap === undefined) return;
+    member.swap = undefined;
+    this.#replies.push({ kind: 'tell', fact: { kind: 'swap-finished', record: swap.finish(result, now) } });
+  }
+
+  #unsummon(member: Member): void {
+    this.#summoned = this.#summoned.filter((other) => other !== member);
+  }
+}
