@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { CheckpointSchema, engineTimes, RestartSchema } from '../../src/config/engines-schema.ts';
 import { EXAMPLE } from '../../src/config/example.ts';
+import { HookSchema, HooksSchema } from '../../src/config/hooks-schema.ts';
 import { BACKENDS } from '../../src/config/models/index.ts';
 import { everyModel, supervised, swapped } from '../../src/config/models/shared.ts';
 import { AliasSchema, naming } from '../../src/config/naming-schema.ts';
@@ -46,6 +47,8 @@ export const configPage = (): string =>
     ),
     ...section('Every model', '', everyModel, '###'),
     ...section('Models that are put away', 'Every backend but `openai_remote`.', swapped, '###'),
+    ...section('hooks', 'An object of these, each of which is an object of its own.', HooksSchema.shape, '###'),
+    ...section('each hook', 'Either `command` or `url`.', HookSchema.shape, '###'),
     ...section('Models with a process', '`vllm_serve`, `llama_server` and `command`.', supervised, '###'),
     ...Object.entries(BACKENDS).flatMap(([name, { shape }]) => section(name, '', own(shape), '###')),
   );

@@ -10,6 +10,7 @@ export function typeText(schema: JsonSchema): string {
   if (schema.const !== undefined) return code(JSON.stringify(schema.const));
   if (schema.enum !== undefined) return schema.enum.map((value) => code(JSON.stringify(value))).join(', ');
   if (schema.anyOf !== undefined) return schema.anyOf.map(typeText).join(' or ');
+  if (schema.$ref !== undefined) return 'object';
   switch (schema.type) {
     case 'integer':
       return `whole number, ${range(schema)}`;

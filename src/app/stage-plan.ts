@@ -6,6 +6,7 @@ import type { ModelTerms } from '../core/member.ts';
 import { POLICIES } from '../core/policy/index.ts';
 import type { PolicyTerms } from '../core/policy/policy.ts';
 import type { StageOptions } from '../core/stage-events.ts';
+import { longestMs } from '../engines/hooks.ts';
 import { TRAITS, type DriverRegistry } from '../engines/registry.ts';
 import type { CostsByModel } from '../ports/cost-file.ts';
 import type { LoadOverrides } from '../runtime/load-overrides.ts';
@@ -128,12 +129,15 @@ function replicasOf(model: ModelId, { replica_max }: ModelConfig): readonly Engi
 function rulesOf(settings: ModelConfig, config: Config, absent: ReadonlyMap<SleepLevel, string>): EngineRules {
   const { restart } = config;
   const start = ms(settings.startup_timeout_secs) + MARGIN_MS;
+  const hooks = ('hooks' in settings ? settings.hooks : undefined) ?? {};
+  const around = (what: 'start' | 'sleep' | 'wake' | 'stop'): number =>
+    longestMs(hooks[`before_${what}`]) + longestMs(hooks[`after_${what}`]);
   return {
     limits: {
-      start,
-      wake: start,
-      sleep: ms(config.sleep_timeout_secs) + MARGIN_MS,
-      stop: ms(config.stop_timeout_secs) + MARGIN_MS,
+      start: start + around('start'),
+      wake: start + around('wake'),
+      sleep: ms(config.sleep_timeout_secs) + MARGIN_MS + around('sleep'),
+      stop: ms(config.stop_timeout_secs) + MARGIN_MS + around('stop'),
     },
     restart: {
       stableAfterMs: ms(restart.stable_after_secs),

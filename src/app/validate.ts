@@ -148,6 +148,9 @@ function driverFor(level: TrialLevel, { config, name, model, env }: ValidateOpti
       spawned: () => {},
       exited: (_born, reason) => means.warned(`${name}: ${reason}`),
       warned: (message) => means.warned(`${name}: ${message}`),
+      hooked: ({ hook, result, reason }) => {
+        if (result === 'failed') means.warned(`${name}: the hook ${hook} ${reason}`);
+      },
     },
   );
 }

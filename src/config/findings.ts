@@ -3,6 +3,7 @@ import type { Finding } from './diagnostics.ts';
 import { KeySchema } from './keys-schema.ts';
 import { TlsSchema } from './tls-schema.ts';
 import { isFields, valueAt } from './values.ts';
+import { HookSchema, HooksSchema } from './hooks-schema.ts';
 import { BACKENDS } from './models/index.ts';
 import { FootprintSchema } from './models/shared.ts';
 import { AliasSchema } from './naming-schema.ts';
@@ -97,6 +98,8 @@ function keysAt(path: Path, raw: unknown): readonly string[] {
   if (first === undefined) return Object.keys(ConfigSchema.shape);
   if (first === 'gpu') return Object.keys(GpuSchema.shape);
   if (path.at(-1) === 'footprint') return Object.keys(FootprintSchema.shape);
+  if (first === 'models' && path[2] === 'hooks')
+    return Object.keys(path.length === 3 ? HooksSchema.shape : HookSchema.shape);
   if (first === 'models') return Object.keys(BACKEND_SHAPES.get(backendOf(raw, path)) ?? {});
   if (first === 'keys') return Object.keys(KeySchema.shape);
   if (first === 'tls') return Object.keys(TlsSchema.shape);

@@ -1,5 +1,6 @@
 import type { EnginePhase } from './engine.ts';
 import type { ErrorCode } from './errors.ts';
+import type { HookName, HookResult } from './hooks.ts';
 import type { EngineId, ModelId, NapLevel, SleepLevel } from './kinds.ts';
 import type { Outcome } from './outcome.ts';
 import type { Failure } from './restart.ts';
@@ -48,6 +49,20 @@ export type Fact =
       readonly kind: 'engine-stuck';
       readonly engine: EngineId;
       readonly model: ModelId;
+      readonly reason: string;
+    }
+  | {
+      readonly kind: 'hook-ended';
+      readonly engine: EngineId;
+      readonly model: ModelId;
+      readonly hook: HookName;
+      /** The level it was run for, around a sleep or a wake. */
+      readonly sleepLevel: NapLevel | undefined;
+      readonly result: HookResult;
+      /** Whether the engine was not let go on because of it. */
+      readonly fatal: boolean;
+      readonly ms: number;
+      /** Why it failed; empty where it did not. */
       readonly reason: string;
     }
   | {

@@ -1,5 +1,6 @@
 import type { NapLevel } from '../core/kinds.ts';
 import type { Trouble } from '../core/trouble.ts';
+import type { HookEnd } from './hooks.ts';
 
 /** Where requests for an awake engine go. One object per start or wake: a restarted engine is another backend. */
 export type Backend = {
@@ -70,6 +71,8 @@ export interface DriverEvents {
   exited(born: number, reason: string): void;
   /** Something an operator should know that fails nothing: an own stop command that failed. */
   warned(message: string): void;
+  /** A hook of the operator's has been run. */
+  hooked(end: HookEnd): void;
 }
 
 export class DriverError extends Error {

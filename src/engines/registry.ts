@@ -9,6 +9,8 @@ import type { Programs } from '../ports/programs.ts';
 import type { StubServers } from '../ports/stub-server.ts';
 import { command } from './command.ts';
 import type { Driver, DriverEvents } from './driver.ts';
+import { HookedDriver } from './hooked.ts';
+import { Hooks, type HookMeans } from './hooks.ts';
 import { LlamaBinaries } from './llama-binaries.ts';
 import type { Nearest } from './llama-flags.ts';
 import { LlamaConversations } from './llama-kept.ts';
@@ -69,7 +71,18 @@ export class DriverRegistry {
     this.#binaries = new LlamaBinaries(ports.programs, ports.processes);
   }
 
-  makeDriver({ model, replica, config, override }: EngineOf, events: DriverEvents): Driver {
+  makeDriver(of: EngineOf, events: DriverEvents): Driver {
+    const driver = this.#bare(of, events);
+    const hooks = 'hooks' in of.config ? of.config.hooks : undefined;
+    if (hooks === undefined) return driver;
+    const told: Pick<HookMeans, 'ended' | 'warned'> = {
+      ended: (end) => events.hooked(end),
+      warned: (message) => events.warned(message),
+    };
+    return new HookedDriver(driver, new Hooks(of, hooks, { ...this.#ports, ...told }));
+  }
+
+  #bare({ model, replica, config, override }: EngineOf, events: DriverEvents): Driver {
     const supervise = (family: Family, settings: ProcessModel): Driver =>
       new SupervisedDriver({ engine: engineId(model, replica), model }, family, this.#rules(settings), {
         ...this.#ports,

@@ -122,6 +122,13 @@ export const TABLE = {
     help: 'Sleeps that failed, by the level that was asked for and the one that was done in its place; 5 is the end of the process.',
     labels: ['model', 'from', 'to'],
   },
+  hook: {
+    name: 'catnap_hook_seconds',
+    type: 'histogram',
+    help: 'How long hooks took, by how they ended: done, failed, or withdrawn with their order.',
+    labels: ['model', 'hook', 'result'],
+    buckets: SWAP_BUCKETS,
+  },
   enginesStuck: {
     name: 'catnap_engine_stops_unproven_total',
     type: 'counter',

@@ -87,6 +87,7 @@ function makeMeters(registry: Registry) {
     engineResidency: gauge(TABLE.engineResidency),
     engineFailures: counter(TABLE.engineFailures),
     escalations: counter(TABLE.escalations),
+    hook: histogram(TABLE.hook),
     enginesStuck: counter(TABLE.enginesStuck),
     leasesCut: counter(TABLE.leasesCut),
     leftovers: counter(TABLE.leftovers),
@@ -112,6 +113,9 @@ function count(meters: Meters, fact: Fact): void {
       return;
     case 'sleep-escalated':
       meters.escalations.inc({ model: fact.model, from: String(fact.from), to: String(fact.to) });
+      return;
+    case 'hook-ended':
+      meters.hook.observe({ model: fact.model, hook: fact.hook, result: fact.result }, secs(fact.ms));
       return;
     case 'engine-stuck':
       meters.enginesStuck.inc({ model: fact.model });

@@ -1,5 +1,6 @@
 import { ERRORS, type Fault } from '../core/errors.ts';
 import type { Fact, RequestRecord } from '../core/facts.ts';
+import { HOOKS } from '../core/hooks.ts';
 import { unreachable } from '../core/kinds.ts';
 import type { FailedWhile, Failure } from '../core/restart.ts';
 import type { Leg, SwapRecord } from '../core/swap.ts';
@@ -54,6 +55,8 @@ export function sentence(fact: Fact): Sentence {
       return say('engine', 'warn', () => escalated(fact), { details: fact.lastLines });
     case 'engine-stuck':
       return say('engine', 'error', () => stuck(fact));
+    case 'hook-ended':
+      return say('engine', fact.result === 'failed' ? 'warn' : 'debug', () => hooked(fact));
     case 'engine-started':
       return say('engine', 'debug', () => started(fact), { details: [fact.commandLine] });
     case 'swap-planned':
@@ -100,8 +103,13 @@ function shutdown({ by, inFlight, waiting }: Of<'shutdown-asked'>): string {
 }
 
 function leftover({ model, pid, port, gone }: Of<'leftover-reaped'>): string {
-  const what = `an engine of ${model} (pid ${pid}, port ${port}) that an earlier catnap left running`;
-  return gone ? `ended ${what}` : `could not end ${what}; its port and memory are still taken`;
+  const what =
+    port === 0
+      ? `a hook of ${model} (pid ${pid}) that an earlier catnap left running`
+      : `an engine of ${model} (pid ${pid}, port ${port}) that an earlier catnap left running`;
+  return gone
+    ? `ended ${what}`
+    : `could not end ${what}; ${port === 0 ? 'it may still do its work' : 'its port and memory are still taken'}`;
 }
 
 function acted({ action, key, peer, status, request }: Of<'admin-acted'>): string {
@@ -133,6 +141,14 @@ function inARow({ attempts }: Failure): string {
 function escalated({ engine, model, from, to, reason }: Of<'sleep-escalated'>): string {
   const next = to === 5 ? 'it is stopped instead (level 5)' : `level ${to} is tried instead`;
   return `${engineName(engine, model)} could not be put to sleep at level ${from}: ${reason}; ${next}`;
+}
+
+function hooked({ engine, model, hook, sleepLevel: level, result, fatal, ms, reason }: Of<'hook-ended'>): string {
+  const which = `the hook ${hook} of ${engineName(engine, model)}${level === undefined ? '' : ` (level ${level})`}`;
+  if (result === 'withdrawn') return `${which} was ended after ${span(ms)}: its order was withdrawn`;
+  if (result === 'done') return `${which} took ${span(ms)}`;
+  const then = fatal ? HOOKS[hook].fatal : undefined;
+  return `${which} ${reason}; ${then ?? 'that stops nothing'}`;
 }
 
 function stuck({ engine, model, reason }: Of<'engine-stuck'>): string {

@@ -50,6 +50,7 @@ export class EngineActor {
         this.#report({ kind: 'engine-started', engine: options.id, model: options.model, ...running }),
       exited: (born, reason) => this.#mailbox.post({ event: { kind: 'process-exited', born, reason } }),
       warned: (message) => this.#report({ kind: 'warned', message: `${options.id}: ${message}` }),
+      hooked: (end) => this.#report({ kind: 'hook-ended', engine: options.id, model: options.model, ...end }),
     });
   }
 

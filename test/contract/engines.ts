@@ -62,6 +62,7 @@ export const test = base.extend<{ engines: Engines }>({
           { model: modelId('alpha'), replica: drivers.length, config: alpha, override: () => ({}) },
           {
             spawned: () => {},
+            hooked: () => {},
             exited: (born, reason) => void engine.exits.push({ born, reason }),
             warned: (message) => void engine.warnings.push(message),
           },

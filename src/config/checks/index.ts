@@ -1,6 +1,7 @@
 import { type Check } from './check.ts';
 import { commandsComplete, flagsAreOurs } from './commands.ts';
 import { publicHost, remoteIsNotUs } from './exposure.ts';
+import { hooksMakeSense } from './hooks.ts';
 import { keyFitsNothing, keyHasNoRight, keysClash } from './keys.ts';
 import { allowedImpossible, levelImpossible, levelNotAllowed, levelNotYet, policyLevelUnused } from './levels.ts';
 import { aliasesClash, aliasesLead, defaultModelIsThere, preloadsLead, someModel } from './names.ts';
@@ -25,6 +26,7 @@ export const CHECKS: readonly Check[] = [
   levelImpossible,
   levelNotAllowed,
   allowedImpossible,
+  hooksMakeSense,
   commandsComplete,
   flagsAreOurs,
   publicHost,

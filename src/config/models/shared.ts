@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { HooksSchema } from '../hooks-schema.ts';
 import { aliasName, count, envValue, key, path, port, seconds, secret, sleepLevel, text } from '../fields.ts';
 import { params } from '../params-schema.ts';
 
@@ -103,6 +104,11 @@ export const swapped = {
     FootprintSchema.optional(),
     'What one engine of the model takes while it is awake. With `gpu.capacity_mib`, models that fit beside each other are awake together.',
     { examples: [{ gpu_mib: 9_000 }], default_text: 'all there is' },
+  ),
+  hooks: key(
+    HooksSchema.optional(),
+    'What is run at certain moments of its life: a command, or a call. See docs/sleep-levels.md.',
+    { default_text: 'nothing' },
   ),
   replicas: key(count(1, 64).default(1), 'How many engines serve this model. They wake and go together.'),
   replica_max: key(count(1, 64).optional(), 'How many engines an operator may ask for when he loads it.', {

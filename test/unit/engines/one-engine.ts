@@ -80,6 +80,7 @@ export function oneEngine(
     { model: ALPHA, replica: 0, config: model, override: () => override },
     {
       spawned: () => {},
+      hooked: () => {},
       exited: (born, reason) => void told.exited.push([born, reason]),
       warned: (message) => void told.warned.push(message),
     },

@@ -67,6 +67,17 @@ export const EVERY_FACT: { readonly [Kind in Fact['kind']]: Extract<Fact, { read
     lastLines: ['error: no'],
   },
   'engine-stuck': { kind: 'engine-stuck', engine, model: beta, reason: 'pid 41 is still there' },
+  'hook-ended': {
+    kind: 'hook-ended',
+    engine,
+    model: beta,
+    hook: 'before_sleep',
+    sleepLevel: 1,
+    result: 'failed',
+    fatal: true,
+    ms: 84,
+    reason: 'ended with code 3: no cache server',
+  },
   'engine-started': {
     kind: 'engine-started',
     engine,

@@ -48,6 +48,8 @@ const LINES: { readonly [Kind in Fact['kind']]: string } = {
     'warn  beta could not be put to sleep at level 1: vLLM /sleep: it answered 500; it is stopped instead (level 5)\n' +
     '                   | error: no\n',
   'engine-stuck': 'error beta could not be stopped: pid 41 is still there; it is tried again\n',
+  'hook-ended':
+    'warn  the hook before_sleep of beta (level 1) ended with code 3: no cache server; it goes deeper instead\n',
   'engine-started': 'debug beta has started (pid 41, port 8002)\n                   | llama-server --port 8002\n',
   'swap-planned': 'info  swapping alpha for beta for 3 waiting requests\n',
   'swap-finished': 'info  beta is awake after 84 ms (alpha put away 12 ms, beta started 70 ms)\n',
