@@ -3,6 +3,7 @@ import type { MayUse } from '../access/key.ts';
 import type { ModelId, SleepLevel } from '../core/kinds.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Gpu } from '../ports/gpu.ts';
+import type { OpenRequests } from '../ports/open-requests.ts';
 import type { Verdict } from '../ports/verdicts.ts';
 import type { Operator } from '../runtime/operator.ts';
 import type { StageReader } from '../runtime/view.ts';
@@ -14,6 +15,7 @@ export type ControlDeps = {
   readonly operator: Operator;
   readonly gpu: Gpu;
   readonly journal: History;
+  readonly requests: OpenRequests;
   readonly output: Output;
   readonly clock: Clock;
   /** About how much GPU memory a model takes with so many replicas. */

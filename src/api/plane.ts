@@ -9,6 +9,7 @@ import { adminOrders } from './admin/orders.ts';
 import { gpuMemory } from './admin/gpu-memory.ts';
 import { history } from './admin/history.ts';
 import { openapi } from './admin/openapi.ts';
+import { openRequests } from './admin/requests.ts';
 import { control } from './control/control.ts';
 import { operatorsOnly, remember, type Visited } from './visitor.ts';
 import { catalogue } from './catalogue.ts';
@@ -34,6 +35,7 @@ export function controlPlane(deps: ControlDeps): Plane {
   app.route('/', adminOrders(deps));
   app.route('/', gpuMemory(deps));
   app.route('/', history(deps));
+  app.route('/', openRequests(deps));
   app.route('/', openapi(deps));
   app.route('/', control(deps));
   app.route('/', adminModels(deps));

@@ -15,6 +15,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { Verdict } from '../ports/verdicts.ts';
 import type { Gpu } from '../ports/gpu.ts';
 import { BodyStore } from '../proxy/body-store.ts';
+import { RequestBook } from '../proxy/request-book.ts';
 import type { Gate } from '../proxy/gate.ts';
 import { Listener } from '../proxy/server.ts';
 import { reportToAll } from '../observe/reporter.ts';
@@ -70,6 +71,7 @@ export class App {
   readonly #output: OutputHub;
   readonly #gpu: Gpu;
   readonly #vram = new VramBook();
+  readonly #requests = new RequestBook();
   readonly #stage: StageOptions;
   readonly #supervisor: Supervisor;
   readonly #costs: CostKeeper;
@@ -208,6 +210,7 @@ export class App {
       clock,
       gpu: this.#gpu,
       journal,
+      requests: this.#requests,
       output: {
         tail: (model, lines) => this.#supervisor.tail(model, lines),
         watch: (model, listener) => this.#output.watch(model, listener),
@@ -223,6 +226,7 @@ export class App {
       find: names.find,
       unnamed: names.unnamed,
       admission: this.#supervisor,
+      requests: this.#requests,
       bodies: bodyStore(config),
       corsOrigins: config.cors_origins,
       assets: config.upstream_asset_paths.map((source) => new RegExp(source)),

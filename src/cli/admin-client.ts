@@ -43,12 +43,13 @@ export async function tellAdmin<T>(
   path: string,
   body: object | undefined,
   schema: z.ZodType<T>,
+  method: 'POST' | 'DELETE' = 'POST',
 ): Promise<Asked<T>> {
   const { url: base, key } = address;
   const url = `${base}${path}`;
   try {
     const answer = await request(url, {
-      method: 'POST',
+      method,
       headers: { 'content-type': 'application/json', ...bearer(key) },
       body: JSON.stringify(body ?? {}),
       headersTimeout: 0,

@@ -48,7 +48,7 @@ async function understand(argv: readonly string[], terminal: Terminal): Promise<
   };
 }
 
-const STEERING = ['load', 'unload', 'sleep', 'wake', 'pin', 'unpin', 'logs'];
+const STEERING = ['load', 'unload', 'sleep', 'wake', 'pin', 'unpin', 'logs', 'requests', 'cancel'];
 
 const COMMAND_WORDS: ReadonlySet<string> = new Set([
   'serve',
@@ -133,6 +133,43 @@ function tree(choose: (job: Job) => void, terminal: Terminal) {
         choose(async () => {
           const { status } = await import('./status.ts');
           return status({ config, url, json: asJson }, terminal);
+        }),
+    )
+    .command(
+      'requests',
+      'List the requests that are open',
+      (command) =>
+        running(command)
+          .option('model', {
+            type: 'string',
+            requiresArg: true,
+            coerce: once('--model'),
+            describe: 'Only of this model',
+          })
+          .option('phase', {
+            type: 'string',
+            requiresArg: true,
+            coerce: once('--phase'),
+            describe: 'Only in this phase: arriving, waiting, entering, granted or streaming',
+          })
+          .option('limit', { type: 'number', requiresArg: true, default: 100, describe: 'How many' }),
+      ({ config, url, json: asJson, model: name, phase, limit }) =>
+        choose(async () => {
+          const { requests } = await import('./requests.ts');
+          return requests({ config, url, json: asJson, model: name, phase, limit }, terminal);
+        }),
+    )
+    .command(
+      'cancel <id>',
+      'End an open request',
+      (command) =>
+        running(
+          command.positional('id', { type: 'string', demandOption: true, describe: 'As `catnap requests` shows it' }),
+        ),
+      ({ id, ...where }) =>
+        choose(async () => {
+          const { cancel } = await import('./steer.ts');
+          return cancel({ ...where, id }, terminal);
         }),
     )
     .command(

@@ -16,6 +16,8 @@ export function statusText(status: ModelList, { url, now, colour }: Terms): stri
     table([HEADER, ...models.map(row)], colour),
   ];
   const more = models.flatMap((model) => [...failureLine(model, now), ...verdictLine(model)]);
+  if (models.some(({ queue_depth }) => queue_depth > 0))
+    more.push('`catnap requests` lists who waits and who is served.');
   if (more.length > 0) parts.push('\n', ...more.map((line) => `${line}\n`));
   return parts.join('');
 }

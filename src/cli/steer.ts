@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { MODELS_PATH, ModelRow } from '../api/admin/contract.ts';
+import { CancelledRequests, MODELS_PATH, ModelRow, REQUESTS_PATH } from '../api/admin/contract.ts';
 import { CONTROL_PATH, ControlStatus } from '../api/control/contract.ts';
 import { findAddress } from './address.ts';
 import { tellAdmin } from './admin-client.ts';
@@ -52,6 +52,12 @@ export function control({ act, model, level, ...where }: ControlOptions, termina
   return order(where, `${CONTROL_PATH}/${act}`, body, ControlStatus, sayStatus, terminal);
 }
 
+/** Ends the requests with an id. */
+export function cancel({ id, ...where }: Where & { readonly id: string }, terminal: Terminal): Promise<number> {
+  const path = `${REQUESTS_PATH}/${encodeURIComponent(id)}`;
+  return order(where, path, undefined, CancelledRequests, sayCancelled, terminal, 'DELETE');
+}
+
 async function order<T>(
   where: Where,
   path: string,
@@ -59,6 +65,7 @@ async function order<T>(
   schema: z.ZodType<T>,
   say: (answer: T) => string,
   terminal: Terminal,
+  method: 'POST' | 'DELETE' = 'POST',
 ): Promise<number> {
   const fail = (code: number, why: string): number => {
     if (where.json) terminal.out(`${JSON.stringify({ error: why.trimEnd() }, undefined, 2)}\n`);
@@ -67,7 +74,7 @@ async function order<T>(
   };
   const found = findAddress(where, terminal);
   if (found.kind === 'unknown') return fail(EXIT.usage, found.why);
-  const asked = await tellAdmin(found, path, body, schema);
+  const asked = await tellAdmin(found, path, body, schema, method);
   if (asked.kind === 'failed') return fail(EXIT.failed, `catnap: ${plain(asked.why)}\n`);
   terminal.out(where.json ? `${JSON.stringify(asked.raw, undefined, 2)}\n` : say(asked.value));
   return EXIT.ok;
@@ -77,6 +84,17 @@ const pathOf = (model: string): string => `${MODELS_PATH}/${encodeURIComponent(m
 
 function sayRow({ name, runtime_state, hold }: ModelRow): string {
   return `${name} is ${runtime_state}${hold ? ', and no request brings it back' : ''}.\n`;
+}
+
+function sayCancelled({ requests }: CancelledRequests): string {
+  return requests
+    .map(({ id, model, phase, outcome }) => {
+      const whose = model === null ? '' : ` of ${model}`;
+      return outcome === 'cancelled'
+        ? `${id}${whose} was ${phase} and has been ended.\n`
+        : `${id}${whose} was ${phase} and had ended by itself: ${outcome}.\n`;
+    })
+    .join('');
 }
 
 function sayStatus({ state, mode }: ControlStatus): string {

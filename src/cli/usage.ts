@@ -33,6 +33,9 @@ const OPTIONS = [
   '--level',
   '--follow',
   '--lines',
+  '--limit',
+  '--model',
+  '--phase',
 ];
 const COMMANDS = [
   'serve',
@@ -50,6 +53,8 @@ const COMMANDS = [
   'pin',
   'unpin',
   'logs',
+  'requests',
+  'cancel',
 ];
 
 /** What to tell about words that nothing is known of: what they are, and what was probably meant. */

@@ -107,6 +107,13 @@ export const ERRORS = {
     retry: false,
     meaning: 'On the admin API: the model was not loaded in time. With `timeout_s` the load goes on.',
   },
+  request_not_found: {
+    status: 404,
+    type: 'invalid_request_error',
+    fault: 'client',
+    retry: false,
+    meaning: 'On the admin API: no request with this id is open. GET /v1/admin/requests lists those that are.',
+  },
   method_not_allowed: {
     status: 405,
     type: 'invalid_request_error',
@@ -265,6 +272,13 @@ export const ERRORS = {
     retry: true,
     meaning:
       'The model was put away before this request was answered (drain deadline, or `drain_before_switch: false`).',
+  },
+  request_cancelled: {
+    status: 503,
+    type: 'server_error',
+    fault: 'operator',
+    retry: false,
+    meaning: 'An operator has ended this request.',
   },
   model_unloading: {
     status: 503,

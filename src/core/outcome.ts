@@ -5,6 +5,7 @@ export const OUTCOMES = {
   expired: 'waited longer than request_timeout_secs for its turn',
   abandoned: 'the client left while the request waited',
   aborted: 'the client left while the request was served',
+  cancelled: 'an operator ended it, while it waited or while it was served',
   broken: 'the engine or its lease was lost after the first byte of the answer',
   failed: 'the engine could not be started or reached, or was lost before the first byte',
 } as const;

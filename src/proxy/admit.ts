@@ -1,12 +1,10 @@
-import type { IncomingHttpHeaders } from 'node:http';
-import type { Visitor } from '../access/visitor.ts';
 import { after, type ModelId } from '../core/kinds.ts';
 import type { Outcome } from '../core/outcome.ts';
+import type { TicketTerms } from '../core/stage-events.ts';
 import type { Cancel } from '../ports/clock.ts';
 import { Refused, type Lease } from '../runtime/admission.ts';
 import { wholeSeconds, type Refusal } from './envelope.ts';
 import type { Gate } from './gate.ts';
-import { wishesOf } from './wishes.ts';
 
 export type Admitted =
   | { readonly kind: 'granted'; readonly lease: Lease }
@@ -18,18 +16,12 @@ export type Wait = {
   readonly signal: AbortSignal;
   /** How long the client would wait in silence, where it says so. */
   readonly withinMs?: number | undefined;
-  readonly headers: IncomingHttpHeaders;
-  /** Whose it is: his key says how it waits as well. */
-  readonly visitor: Visitor;
+  /** How it is to wait, or what is wrong with what was said of that. */
+  readonly wishes: TicketTerms | Refusal;
 };
 
 /** Waits for a lease. Until it has one the request owes nothing; once it has, the caller must settle it. */
-export async function admit(
-  gate: Gate,
-  model: ModelId,
-  { signal, withinMs, headers, visitor }: Wait,
-): Promise<Admitted> {
-  const wishes = wishesOf(headers, gate.limits.maxPriority, visitor.waiting);
+export async function admit(gate: Gate, model: ModelId, { signal, withinMs, wishes }: Wait): Promise<Admitted> {
   if ('code' in wishes) return { kind: 'refused', refusal: wishes, outcome: 'rejected' };
   const limit = withinMs === undefined ? undefined : new Limit(gate, signal, withinMs);
   try {

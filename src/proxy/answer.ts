@@ -23,6 +23,8 @@ export type AnswerTerms = {
 export class Answer {
   /** Bytes of the body so far. */
   bytes = 0;
+  /** In how many pieces they came. */
+  chunks = 0;
   readonly #res: ServerResponse;
   readonly #outlet: Outlet;
   readonly #terms: AnswerTerms;
@@ -95,6 +97,7 @@ export class Answer {
 
   /** Whether more may come now; if not, ask `whenTaken`. */
   write(piece: Piece): boolean {
+    this.chunks++;
     for (const part of piece.payload) this.bytes += part.length;
     if (this.#misfit !== undefined) {
       for (const part of piece.payload) this.#misfit.add(part);

@@ -5,6 +5,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { Reporter } from '../ports/reporter.ts';
 import type { Admission } from '../runtime/admission.ts';
 import type { BodyStore } from './body-store.ts';
+import type { RequestBook } from './request-book.ts';
 import type { Rewrite } from './rewrite.ts';
 
 /** What a name a client wrote stands for. */
@@ -51,6 +52,8 @@ export type Gate = {
   /** Who answers a request that names no model: nobody, nobody at present, or this model. */
   readonly unnamed: (mayUse?: MayUse) => Target | 'nobody' | 'nobody-awake';
   readonly admission: Admission;
+  /** Which requests are open. */
+  readonly requests: RequestBook;
   /** Where bodies wait. */
   readonly bodies: BodyStore;
   /** The origins of web pages that may ask models, or `*`. */
@@ -74,4 +77,6 @@ export type Arrival = {
   readonly at: Millis;
   /** Aborted when the client has left. */
   readonly signal: AbortSignal;
+  /** Aborts it for another reason. */
+  readonly leave: (why: Error) => void;
 };

@@ -2,6 +2,7 @@ import { after, FOREVER, type Millis } from '../core/kinds.ts';
 import type { Cancel, Clock } from '../ports/clock.ts';
 import { Cut, type Lease } from '../runtime/admission.ts';
 import type { Refusal } from './envelope.ts';
+import { CANCELLATION, CANCELLED } from './request-book.ts';
 
 /** Why a request is ended from our side of the engine. */
 export type Why = 'client-left' | Refusal;
@@ -13,8 +14,8 @@ type Terms = {
   readonly idleMs: number;
   readonly totalMs: number;
   readonly retryAfterMs: number;
-  /** Aborted when the client has left. Absent where the caller sees to that itself. */
-  readonly signal?: AbortSignal;
+  /** Aborted when the client has left, or an operator has ended the request. */
+  readonly signal: AbortSignal;
 };
 
 const NEVER = Number.POSITIVE_INFINITY;
@@ -45,7 +46,7 @@ export class Halting {
     this.#heardAt = started;
     this.#cancelTimer = clock.at(after(started, responseMs), () => this.halt(tooSlow(terms)));
     if (totalMs !== NEVER) this.#undo.push(clock.at(after(started, totalMs), () => this.halt(tooLong(terms))));
-    if (signal !== undefined) this.#listen(signal, () => this.halt('client-left'));
+    this.#listen(signal, () => this.halt(signal.reason === CANCELLATION ? CANCELLED : 'client-left'));
     this.#listen(lease.cut, () => this.halt(cutShort(lease.cut.reason, retryAfterMs)));
   }
 

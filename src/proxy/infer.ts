@@ -1,5 +1,7 @@
 import { ERRORS } from '../core/errors.ts';
 import type { Outcome } from '../core/outcome.ts';
+import type { TicketTerms } from '../core/stage-events.ts';
+import type { RequestSight } from '../ports/open-requests.ts';
 import type { Lease } from '../runtime/admission.ts';
 import { admit } from './admit.ts';
 import { Answer } from './answer.ts';
@@ -11,7 +13,8 @@ import type { Gate } from './gate.ts';
 import { serverTiming } from './headers.ts';
 import type { Pools } from './pools.ts';
 import { questionFor } from './question.ts';
-import { CLIENT_LEFT, newTally, pathOf, report, tellAct, Unreadable, type End } from './record.ts';
+import { CLIENT_LEFT, newTally, pathOf, report, sightOf, tellAct, Unreadable, type Begun, type End } from './record.ts';
+import { CANCELLATION, CANCELLED, type OpenRequest } from './request-book.ts';
 import { refuse } from './refuse.ts';
 import { routeUpstream } from './route-upstream.ts';
 import { routeRequest, type Route } from './route.ts';
@@ -36,7 +39,7 @@ const MOVED = 307;
 /** A client that is told nothing while it waits is answered before it gives up. */
 type Wait = { readonly withinMs?: number | undefined; readonly comments?: WaitComments };
 
-class Inference {
+class Inference implements OpenRequest {
   readonly #gate: Gate;
   readonly #pools: Pools;
   readonly #call: Call;
@@ -44,6 +47,8 @@ class Inference {
   readonly #tally = newTally();
   readonly #answer: Answer;
   #asking: Asking | undefined;
+  /** Told to whoever ends it from outside. */
+  #ended: PromiseWithResolvers<Outcome> | undefined;
 
   constructor(gate: Gate, pools: Pools, call: Call) {
     const { method = '', url = '', headers } = call.req;
@@ -67,7 +72,8 @@ class Inference {
   }
 
   async live(): Promise<void> {
-    const { req, arrival, entry } = this.#call;
+    const { arrival } = this.#call;
+    const number = this.#gate.requests.add(this);
     let end: End;
     try {
       end = await this.#asMuchAsAllowed();
@@ -77,12 +83,42 @@ class Inference {
     }
     const { reason } = arrival.signal;
     if (reason instanceof Unreadable) end = { outcome: 'rejected', status: reason.status, code: 'invalid_request' };
-    this.#tally.bytesIn = this.#asking?.bytes ?? 0;
+    this.#count();
     this.#asking?.done();
-    const { id, at } = arrival;
-    const key = entry.visitor.name;
     if (this.#route.kind === 'infer' && this.#route.steers !== undefined) tellAct(this.#gate, this.#call, end.status);
-    report(this.#gate, { id, at, method: req.method ?? '', path: pathOf(req.url), key }, this.#tally, end);
+    this.#gate.requests.remove(number);
+    report(this.#gate, this.#begun, this.#tally, end);
+    this.#ended?.resolve(end.outcome);
+  }
+
+  sight(number: number): RequestSight {
+    this.#count();
+    return { number, ...sightOf(this.#gate, this.#call, this.#begun, this.#tally) };
+  }
+
+  cancel(): Promise<Outcome> {
+    this.#ended ??= Promise.withResolvers();
+    this.#call.arrival.leave(CANCELLATION);
+    return this.#ended.promise;
+  }
+
+  get #begun(): Begun {
+    const { req, arrival, entry } = this.#call;
+    const { id, at } = arrival;
+    return { id, at, method: req.method ?? '', path: pathOf(req.url), key: entry.visitor.name };
+  }
+
+  #count(): void {
+    const tally = this.#tally;
+    tally.bytesIn = this.#asking?.bytes ?? 0;
+    tally.bytesOut = this.#answer.bytes;
+    tally.chunksOut = this.#answer.chunks;
+    if (this.#answer.begun) tally.leg = 'streaming';
+  }
+
+  get #wishes(): TicketTerms | Refusal {
+    const { req, entry } = this.#call;
+    return wishesOf(req.headers, this.#gate.limits.maxPriority, entry.visitor.waiting);
   }
 
   /** Lets in whom the door lets in, as long as he has not too much open already. */
@@ -108,12 +144,13 @@ class Inference {
     if (asked.kind === 'coming') {
       this.#tally.model = asked.target.model;
       // Wishes that cannot be read are refused when it takes its turn.
-      const plain = !('code' in wishesOf(this.#call.req.headers, this.#gate.limits.maxPriority));
-      const lease = plain && asking.passable ? this.#gate.admission.acquireNow(asked.target.model) : undefined;
+      const wishes = this.#wishes;
+      const now = !('code' in wishes) && asking.passable;
+      const lease = now ? this.#gate.admission.acquireNow(asked.target.model, wishes) : undefined;
       if (lease !== undefined) return this.#serveAndSettle(lease, () => asking.passOn(lease.backend));
       asked = await asking.rest();
     }
-    if (asked.kind === 'left') return { outcome: 'abandoned', status: CLIENT_LEFT };
+    if (asked.kind === 'left') return this.#left();
     if (asked.kind === 'refused') return this.#tell(asked.refusal, 'rejected');
 
     this.#tally.model = asked.target.model;
@@ -154,16 +191,12 @@ class Inference {
     const { clock } = this.#gate;
     const { model } = asked.target;
     const waitedFrom = clock.now();
-    const { req, arrival, entry } = this.#call;
-    const { visitor } = entry;
-    const admitted = await admit(this.#gate, model, {
-      signal: arrival.signal,
-      withinMs,
-      headers: req.headers,
-      visitor,
-    });
+    this.#tally.leg = 'waiting';
+    this.#tally.waitsFrom = waitedFrom;
+    const { signal } = this.#call.arrival;
+    const admitted = await admit(this.#gate, model, { signal, withinMs, wishes: this.#wishes });
     this.#tally.queuedMs = clock.now() - waitedFrom;
-    if (admitted.kind === 'left') return { outcome: 'abandoned', status: CLIENT_LEFT };
+    if (admitted.kind === 'left') return this.#left();
     if (admitted.kind === 'refused') return this.#tell(admitted.refusal, admitted.outcome);
 
     // From now on the engine speaks for itself, unless it was spoken for already.
@@ -186,6 +219,7 @@ class Inference {
     const { clock, retryAfterMs } = this.#gate;
     const { id, signal } = this.#call.arrival;
     const answer = this.#answer;
+    this.#tally.leg = 'granted';
     this.#tally.queuedMs = lease.queuedMs;
     const ending = await forward({
       id,
@@ -201,7 +235,6 @@ class Inference {
       begun: () => this.#asking?.sent(),
       signal,
     });
-    this.#tally.bytesOut = answer.bytes;
     return this.#endOf(ending);
   }
 
@@ -212,11 +245,16 @@ class Inference {
       case 'client-left':
         return { outcome: 'aborted', ...ending.head, status: CLIENT_LEFT };
       case 'broken':
-        return { outcome: 'broken', ...ending.head, code: ending.code };
+        return { outcome: ending.code === CANCELLED.code ? 'cancelled' : 'broken', ...ending.head, code: ending.code };
       case 'refused':
-        // What is wrong with a body may be found while it is passed on.
-        return this.#tell(ending.refusal, ERRORS[ending.refusal.code].fault === 'client' ? 'rejected' : 'failed');
+        return this.#tell(ending.refusal, outcomeOf(ending.refusal));
     }
+  }
+
+  /** Before an engine had it: the client left, or the request was ended for it. */
+  #left(): End {
+    if (this.#call.arrival.signal.reason === CANCELLATION) return this.#tell(CANCELLED, 'cancelled');
+    return { outcome: 'abandoned', status: CLIENT_LEFT };
   }
 
   /** Answers in place of an engine. A stream that has begun is told by an event. */
@@ -232,4 +270,10 @@ class Inference {
     refuse(req, res, { ...rendered, headers }, this.#gate.clock);
     return { outcome, status: ERRORS[refusal.code].status, code: refusal.code };
   }
+}
+
+/** What is wrong with a body may be found while it is passed on. */
+function outcomeOf({ code }: Refusal): Outcome {
+  if (code === CANCELLED.code) return 'cancelled';
+  return ERRORS[code].fault === 'client' ? 'rejected' : 'failed';
 }

@@ -1,8 +1,12 @@
 import type { ErrorCode } from '../core/errors.ts';
-import type { Millis, ModelId } from '../core/kinds.ts';
+import { after, type Millis, type ModelId } from '../core/kinds.ts';
 import type { Outcome } from '../core/outcome.ts';
+import type { RequestLeg, RequestSight } from '../ports/open-requests.ts';
+import type { Entry } from '../access/door.ts';
+import type { IncomingMessage } from 'node:http';
 import type { Call } from './ask.ts';
 import type { Gate } from './gate.ts';
+import { wishesOf } from './wishes.ts';
 
 /** The status in the record of a client that had left. */
 export const CLIENT_LEFT = 499;
@@ -29,11 +33,20 @@ export type End = {
 };
 
 /** What becomes known of a request while it lives. */
-export type Tally = { model?: ModelId; queuedMs: number; bytesIn: number; bytesOut: number };
+export type Tally = {
+  model?: ModelId;
+  leg: RequestLeg;
+  /** Since when it waits for its turn, or has waited. */
+  waitsFrom?: Millis;
+  queuedMs: number;
+  bytesIn: number;
+  bytesOut: number;
+  chunksOut: number;
+};
 
-export const newTally = (): Tally => ({ queuedMs: 0, bytesIn: 0, bytesOut: 0 });
+export const newTally = (): Tally => ({ leg: 'arriving', queuedMs: 0, bytesIn: 0, bytesOut: 0, chunksOut: 0 });
 
-type Begun = {
+export type Begun = {
   readonly id: string;
   readonly at: Millis;
   readonly method: string;
@@ -41,6 +54,30 @@ type Begun = {
   /** The name of the key it came with. */
   readonly key: string | undefined;
 };
+
+/** What operators see of a request that has not ended yet. */
+export function sightOf(
+  { clock, limits }: Pick<Gate, 'clock' | 'limits'>,
+  { req, entry }: { readonly req: IncomingMessage; readonly entry: Entry },
+  begun: Begun,
+  tally: Tally,
+): Omit<RequestSight, 'number'> {
+  const { leg, waitsFrom, queuedMs, model, bytesIn, bytesOut, chunksOut } = tally;
+  const wishes = wishesOf(req.headers, limits.maxPriority, entry.visitor.waiting);
+  const { priority = 'normal', withinMs } = 'code' in wishes ? {} : wishes;
+  return {
+    ...begun,
+    client: req.socket.remoteAddress,
+    model,
+    leg,
+    waitedMs: leg === 'waiting' && waitsFrom !== undefined ? clock.now() - waitsFrom : queuedMs,
+    priority,
+    deadline: withinMs === undefined || waitsFrom === undefined ? undefined : after(waitsFrom, withinMs),
+    bytesIn,
+    bytesOut,
+    chunksOut,
+  };
+}
 
 /** Tells of a request that has ended. Called once for each. */
 export function report({ reporter, clock }: Gate, begun: Begun, tally: Tally, end: End): void {

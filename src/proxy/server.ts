@@ -211,7 +211,7 @@ export class Listener {
       open.splice(open.indexOf(answer), 1);
       if (this.#closing) this.#server.closeIdleConnections();
     });
-    return { id: requestId(req.headers['x-request-id']), at: this.#gate.clock.now(), signal: leaving.signal };
+    return { id: requestId(req.headers['x-request-id']), at: this.#gate.clock.now(), signal: leaving.signal, leave };
   }
 
   /** Not every Node tells a pipelined answer that waits for its turn that its connection has closed, so the connection is watched for all. */

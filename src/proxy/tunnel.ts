@@ -6,7 +6,7 @@ import type { Lease } from '../runtime/admission.ts';
 import type { Refusal } from './envelope.ts';
 import { Halting } from './halting.ts';
 import { forwarded, staysHere } from './headers.ts';
-import { CLIENT_LEFT, type End } from './record.ts';
+import { CLIENT_LEFT, type End, type Tally } from './record.ts';
 import type { WaitingSocket } from './waiting-socket.ts';
 
 export type TunnelTerms = {
@@ -23,6 +23,8 @@ export type TunnelTerms = {
   readonly responseMs: number;
   readonly totalMs: number;
   readonly retryAfterMs: number;
+  /** What has come of the engine's side. */
+  readonly tally: Tally;
   /** Answers in place of the engine. Called at most once, before anything was written. */
   readonly refuse: (refusal: Refusal) => End;
 };
@@ -104,13 +106,18 @@ class Tunnel {
   }
 
   #opened(upstream: Duplex): void {
-    const { lease, socket } = this.#terms;
+    const { lease, socket, tally } = this.#terms;
     this.#stage = 'open';
+    tally.leg = 'streaming';
     this.#end = { outcome: 'served', status: 101 };
     this.#upstream = upstream;
     this.#halting.begun();
     lease.heard();
-    upstream.on('data', () => lease.heard());
+    upstream.on('data', (chunk: Buffer) => {
+      lease.heard();
+      tally.bytesOut += chunk.length;
+      tally.chunksOut++;
+    });
     // A client that ends its side has left: nothing it could still be told would be a WebSocket message.
     socket.once('end', () => endSoon(upstream));
     upstream.once('close', () => endSoon(socket));

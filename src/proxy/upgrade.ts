@@ -5,17 +5,20 @@ import type { MayUse } from '../access/key.ts';
 import { ERRORS } from '../core/errors.ts';
 import type { Millis } from '../core/kinds.ts';
 import type { Outcome } from '../core/outcome.ts';
+import type { RequestSight } from '../ports/open-requests.ts';
 import { admit } from './admit.ts';
 import { writeRaw } from './client-error.ts';
 import { OUR_BUG, renderRefusal, type Refusal } from './envelope.ts';
 import type { Gate } from './gate.ts';
 import { lookUp } from './meant.ts';
-import { CLIENT_LEFT, newTally, pathOf, report, type End, type Tally } from './record.ts';
+import { CLIENT_LEFT, newTally, pathOf, report, sightOf, type Begun, type End, type Tally } from './record.ts';
+import { CANCELLATION, CANCELLED, type OpenRequest } from './request-book.ts';
 import { routeUpstream } from './route-upstream.ts';
 import { routeUpgrade, type Route } from './route.ts';
 import { renameInTarget } from './target.ts';
 import { tunnel } from './tunnel.ts';
 import { WaitingSocket } from './waiting-socket.ts';
+import { wishesOf } from './wishes.ts';
 
 export type UpgradeCall = {
   readonly req: IncomingMessage;
@@ -36,25 +39,55 @@ export async function upgrade(gate: Gate, call: UpgradeCall): Promise<void> {
   const { req, socket, id, at } = call;
   // What becomes of the socket is told by its `close`.
   socket.on('error', () => {});
-  const tally = newTally();
   // Taken now, since the request is rewritten for the engine.
   const { denial, visitor } = call.entry;
   const begun = { id, at, method: req.method ?? '', path: pathOf(req.url), key: visitor.name };
+  const open = new OpenUpgrade(gate, call, begun);
+  const number = gate.requests.add(open);
   const done = denial ?? visitor.begin();
   let end: End;
   try {
-    end = typeof done === 'function' ? await live(gate, call, tally) : refuse(call, done, 'rejected');
+    end = typeof done === 'function' ? await live(gate, call, open) : refuse(call, done, 'rejected');
   } catch (error) {
     end = refuse(call, OUR_BUG, 'failed');
     gate.bug(error);
   } finally {
     if (typeof done === 'function') done();
   }
-  report(gate, begun, tally, end);
+  if (end.code === CANCELLED.code) end = { ...end, outcome: 'cancelled' };
+  gate.requests.remove(number);
+  report(gate, begun, open.tally, end);
+  open.ended.resolve(end.outcome);
 }
 
-async function live(gate: Gate, call: UpgradeCall, tally: Tally): Promise<End> {
+/** What operators see of it, and how they end it. */
+class OpenUpgrade implements OpenRequest {
+  readonly tally: Tally = newTally();
+  readonly ended = Promise.withResolvers<Outcome>();
+  waiting: WaitingSocket | undefined;
+  readonly #gate: Gate;
+  readonly #call: UpgradeCall;
+  readonly #begun: Begun;
+
+  constructor(gate: Gate, call: UpgradeCall, begun: Begun) {
+    this.#gate = gate;
+    this.#call = call;
+    this.#begun = begun;
+  }
+
+  sight(number: number): RequestSight {
+    return { number, ...sightOf(this.#gate, this.#call, this.#begun, this.tally) };
+  }
+
+  cancel(): Promise<Outcome> {
+    this.waiting?.leave(CANCELLATION);
+    return this.ended.promise;
+  }
+}
+
+async function live(gate: Gate, call: UpgradeCall, open: OpenUpgrade): Promise<End> {
   const { req, id, socket, head } = call;
+  const { tally } = open;
   const { mayUse } = call.entry.visitor;
   const route = routeOf(gate, req, mayUse);
   if (route.kind === 'refused') return refuse(call, route.refusal, 'rejected');
@@ -64,13 +97,15 @@ async function live(gate: Gate, call: UpgradeCall, tally: Tally): Promise<End> {
   tally.model = target.model;
 
   const waiting = new WaitingSocket(socket, head);
+  open.waiting = waiting;
   const waitedFrom = gate.clock.now();
-  const admitted = await admit(gate, target.model, {
-    signal: waiting.signal,
-    headers: req.headers,
-    visitor: call.entry.visitor,
-  });
+  tally.leg = 'waiting';
+  tally.waitsFrom = waitedFrom;
+  const wishes = wishesOf(req.headers, gate.limits.maxPriority, call.entry.visitor.waiting);
+  const admitted = await admit(gate, target.model, { signal: waiting.signal, wishes });
   tally.queuedMs = gate.clock.now() - waitedFrom;
+  tally.leg = 'granted';
+  if (waiting.signal.reason === CANCELLATION && admitted.kind === 'left') return refuse(call, CANCELLED, 'cancelled');
   if (admitted.kind === 'left') return { outcome: 'abandoned', status: CLIENT_LEFT };
   if (admitted.kind === 'refused') return refuse(call, admitted.refusal, admitted.outcome);
 
@@ -88,6 +123,7 @@ async function live(gate: Gate, call: UpgradeCall, tally: Tally): Promise<End> {
       connectMs: gate.limits.connectMs,
       responseMs: target.responseMs,
       totalMs: target.totalMs,
+      tally,
       retryAfterMs: gate.retryAfterMs(lease.model),
       refuse: (refusal) => refuse(call, refusal, 'failed'),
     });

@@ -30,6 +30,11 @@ export class WaitingSocket {
     this.#socket.unshift(Buffer.concat(this.#early));
   }
 
+  /** Aborts the signal for another reason, and leaves the socket as it is. */
+  leave(why: Error): void {
+    this.#leaving.abort(why);
+  }
+
   readonly #take = (chunk: Buffer): void => {
     this.#early.push(chunk);
     this.#bytes += chunk.length;

@@ -15,7 +15,7 @@ export interface Admission {
   /** Whether a request for the model would be refused now for who brings it in, so that nobody sends a body in vain. */
   barred(model: ModelId): Refused | undefined;
   /** A lease if there is one to be had at once; else nothing has happened. The caller owns it as above. */
-  acquireNow(model: ModelId): Lease | undefined;
+  acquireNow(model: ModelId, wishes?: TicketTerms): Lease | undefined;
   /** A look at a model that is awake now. It waits for nothing, holds nobody up and is not counted. Undefined: it is not awake. */
   glance(model: ModelId): Lease | undefined;
 }

@@ -10,7 +10,14 @@ import {
   type TicketId,
 } from '../core/kinds.ts';
 import { Stage } from '../core/stage.ts';
-import type { LoadTerms, StageEffect, StageEvent, StageOptions, UnloadTerms } from '../core/stage-events.ts';
+import type {
+  LoadTerms,
+  StageEffect,
+  StageEvent,
+  StageOptions,
+  TicketTerms,
+  UnloadTerms,
+} from '../core/stage-events.ts';
 import type { Mode } from '../core/steering.ts';
 import type { Took } from '../core/swap.ts';
 import { isLasting, wordForClients } from '../core/trouble.ts';
@@ -111,7 +118,7 @@ export class StageActor implements Admission {
     return shut && this.#refusalOf({ kind: 'reject', ticket: ticketId(0), model, ...shut });
   }
 
-  acquireNow(model: ModelId): Lease | undefined {
+  acquireNow(model: ModelId, wishes: TicketTerms = {}): Lease | undefined {
     if (!this.#stage.hasPlaceFor(model)) return undefined;
     const ticket = this.#nextTicket();
     let lease: Lease | undefined;
@@ -120,7 +127,7 @@ export class StageActor implements Admission {
     };
     this.#pending.set(ticket, { granted, refused: () => {} });
     this.#reporter.report({ kind: 'request-arrived', model });
-    this.#mailbox.post({ kind: 'ticket-arrived', ticket, model });
+    this.#mailbox.post({ kind: 'ticket-arrived', ticket, model, terms: wishes });
     // In the middle of another turn it would be handled too late.
     if (this.#pending.delete(ticket)) this.#mailbox.post({ kind: 'ticket-abandoned', ticket, model });
     return lease;

@@ -1,7 +1,7 @@
 import type { EngineRules } from '../core/engine.ts';
 import type { EngineId, ModelId, SleepLevel } from '../core/kinds.ts';
 import type { Member } from '../core/member.ts';
-import type { StageOptions, UnloadTerms } from '../core/stage-events.ts';
+import type { StageOptions, TicketTerms, UnloadTerms } from '../core/stage-events.ts';
 import type { Mode } from '../core/steering.ts';
 import type { Driver, DriverEvents } from '../engines/driver.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -67,8 +67,8 @@ export class Supervisor implements Admission, Operator, StageReader {
     return this.#stage.barred(model);
   }
 
-  acquireNow(model: ModelId): Lease | undefined {
-    const lease = this.#stage.acquireNow(model);
+  acquireNow(model: ModelId, wishes?: TicketTerms): Lease | undefined {
+    const lease = this.#stage.acquireNow(model, wishes);
     if (lease !== undefined) this.#watchdog.wake();
     return lease;
   }

@@ -4,6 +4,7 @@ import { systemClock } from '../../src/adapters/system-clock.ts';
 import type { ScratchFiles } from '../../src/ports/scratch-files.ts';
 import { BodyStore, type StoreLimits } from '../../src/proxy/body-store.ts';
 import type { Gate, Limits } from '../../src/proxy/gate.ts';
+import { RequestBook } from '../../src/proxy/request-book.ts';
 import type { Rewrite } from '../../src/proxy/rewrite.ts';
 import { Door, type DoorTerms } from '../../src/access/door.ts';
 import { Listener, type ControlPlane } from '../../src/proxy/server.ts';
@@ -41,6 +42,7 @@ export type Rig = {
   readonly backend: ScriptedBackend;
   readonly admission: ScriptedAdmission;
   readonly bodies: BodyStore;
+  readonly requests: RequestBook;
   readonly facts: Fact[];
   readonly bugs: unknown[];
   readonly records: () => RequestRecord[];
@@ -89,6 +91,7 @@ export async function openRig(options: RigOptions): Promise<Rig> {
     diskBytes: 256 * MIB,
     ...options.store,
   });
+  const requests = new RequestBook();
   const facts: Fact[] = [];
   const bugs: unknown[] = [];
   const names: Record<string, string> = {
@@ -107,6 +110,7 @@ export async function openRig(options: RigOptions): Promise<Rig> {
     },
     unnamed: () => options.unnamed?.() ?? 'nobody',
     admission,
+    requests,
     bodies,
     corsOrigins,
     assets: [/\.(?:js|css)$/],
@@ -124,6 +128,7 @@ export async function openRig(options: RigOptions): Promise<Rig> {
     await listener.close(0);
     await upstream.close();
     await waitFor('every body to be given up', () => bodies.memoryBytes + bodies.diskBytes === 0);
+    if (requests.list().length > 0) throw new Error('a request is still in the book');
     if (bugs.length > 0) throw new Error('a bug was reported', { cause: bugs[0] });
   });
   const records = (): RequestRecord[] => facts.flatMap((fact) => (fact.kind === 'request-ended' ? [fact.request] : []));
@@ -134,6 +139,7 @@ export async function openRig(options: RigOptions): Promise<Rig> {
     backend,
     admission,
     bodies,
+    requests,
     facts,
     bugs,
     records,

@@ -103,8 +103,12 @@ export class ScriptedAdmission implements Admission {
       return Promise.reject(new Refused(refuse, `no turn for ${model}`, retryAfterMs, lasting));
     }
     const { promise, resolve, reject } = Promise.withResolvers<Lease>();
-    this.#held.push({ grant: () => resolve(this.#grant(model)), refuse: reject });
+    const held = { grant: () => resolve(this.#grant(model)), refuse: reject };
+    this.#held.push(held);
     signal.addEventListener('abort', () => {
+      const at = this.#held.indexOf(held);
+      if (at === -1) return;
+      this.#held.splice(at, 1);
       this.withdrawn++;
       reject(signal.reason);
     });
@@ -115,9 +119,10 @@ export class ScriptedAdmission implements Admission {
     return model === 'off' ? new Refused('model_disabled', 'off is disabled in the config', undefined) : undefined;
   }
 
-  acquireNow(model: ModelId): Lease | undefined {
+  acquireNow(model: ModelId, wishes: TicketTerms = {}): Lease | undefined {
     if (!this.hasPlaces || this.answering !== 'grant') return undefined;
     this.asked.push(model);
+    this.wishes.push(wishes);
     return this.#grant(model);
   }
 

@@ -170,9 +170,59 @@ export const GpuMemory = z.object({
 });
 export type GpuMemory = z.infer<typeof GpuMemory>;
 
+export const REQUEST_PHASES = ['arriving', 'waiting', 'entering', 'granted', 'streaming'] as const;
+
+const RequestRow = z.object({
+  id: z.string().meta({ description: 'Its `x-request-id`. Clients may choose it, so that several can have the same.' }),
+  number: z.int().meta({ description: 'Its own: requests are numbered as they come.' }),
+  model: z.string().nullable().meta({ description: 'Null until it is known.' }),
+  key: z.string().nullable().meta({ description: 'The name of the key it came with.' }),
+  client: z.string().nullable().meta({ description: 'The address it came from.' }),
+  method: z.string(),
+  path: z.string().meta({ description: 'Without its query.' }),
+  phase: z.enum(REQUEST_PHASES).meta({
+    description:
+      '`arriving`: its body is on its way. `waiting`: for its turn. `entering`: for its model, which is starting or waking. `granted`: an engine has it. `streaming`: the engine answers.',
+  }),
+  since: z.iso.datetime().meta({ description: 'When it came.' }),
+  since_secs: secs,
+  waited_secs: secs.meta({ description: 'How long it has waited for its turn, or did until it had it.' }),
+  priority: z.enum(['low', 'normal', 'high']),
+  deadline_secs: z
+    .number()
+    .nullable()
+    .meta({ description: 'How much longer it would wait, where its client said; null when it did not.' }),
+  bytes_in: z.int(),
+  bytes_out: z.int(),
+  chunks_out: z.int().meta({ description: 'In how many pieces the answer has come so far.' }),
+});
+export type RequestRow = z.infer<typeof RequestRow>;
+
+export const RequestList = z.object({
+  requests: z.array(RequestRow).meta({ description: 'In the order in which they came.' }),
+  total: z.int().meta({ description: 'How many there are in all, on this page and others.' }),
+  next: z
+    .int()
+    .nullable()
+    .meta({ description: 'What to give as `after` for the next page; null when this was the last.' }),
+});
+export type RequestList = z.infer<typeof RequestList>;
+
+export const CancelledRequests = z.object({
+  requests: z.array(
+    RequestRow.extend({
+      outcome: z.string().meta({
+        description: 'How it ended: `cancelled`, or as it would have if it ended by itself in the same moment.',
+      }),
+    }),
+  ),
+});
+export type CancelledRequests = z.infer<typeof CancelledRequests>;
+
 /** Where the admin API is, and its list of models. */
 export const ADMIN = '/v1/admin';
 export const MODELS_PATH = '/v1/admin/models';
+export const REQUESTS_PATH = '/v1/admin/requests';
 
 const Swap = z.object({
   id: z.int(),

@@ -8,6 +8,7 @@ import { refuse } from '../refusal.ts';
 import { visitorOf, type Visited } from '../visitor.ts';
 import { ADMIN, type SwapRow, type SwapList } from './contract.ts';
 import { unknown } from './models.ts';
+import { countOf } from './query.ts';
 
 /** What has happened, with its place in the order of events. */
 export type Entry = { readonly seq: number; readonly at: Date; readonly fact: Fact };
@@ -91,12 +92,6 @@ function follow(clock: Clock, before: readonly string[], watch: (listener: (line
     },
     { type: 'text/plain; charset=utf-8', ping: undefined },
   );
-}
-
-function countOf(text: string | undefined, usual: number, most: number): number | undefined {
-  if (text === undefined) return usual;
-  const count = Number(text);
-  return Number.isSafeInteger(count) && count >= 1 && count <= most ? count : undefined;
 }
 
 function swapRow(at: Date, { id, to, from, totalMs, overheadMs, legs, level, result }: SwapRecord): SwapRow {

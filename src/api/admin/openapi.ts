@@ -34,18 +34,18 @@ function openapiDocument(version: string) {
   };
 }
 
+const IN_PATH = [
+  { name: 'name', description: 'A model or an alias; slashes may stand as they are.' },
+  { name: 'id', description: 'The `x-request-id` of a request; slashes may stand as they are.' },
+] as const;
+
 function operation({ method, path, summary, description, query = [], body, answer, accepts, errors = [] }: Route) {
-  const inPath = path.includes('{name}')
-    ? [
-        {
-          name: 'name',
-          in: 'path',
-          required: true,
-          description: 'A model or an alias; slashes may stand as they are.',
-          schema: { type: 'string' },
-        },
-      ]
-    : [];
+  const inPath = IN_PATH.filter(({ name }) => path.includes(`{${name}}`)).map((known) => ({
+    ...known,
+    in: 'path',
+    required: true,
+    schema: { type: 'string' },
+  }));
   const inQuery = query.map(({ name, type, description: what }) => ({
     name,
     in: 'query',

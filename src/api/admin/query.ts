@@ -22,3 +22,10 @@ export function readTimeout(text: string | undefined): Limit {
   const secs = Number(text);
   return text.trim() !== '' && secs > 0 && secs <= 86_400 ? secs * 1_000 : 'bad';
 }
+
+/** A count in a query; undefined when it is none. */
+export function countOf(text: string | undefined, usual: number, most: number): number | undefined {
+  if (text === undefined) return usual;
+  const count = Number(text);
+  return Number.isSafeInteger(count) && count >= 1 && count <= most ? count : undefined;
+}

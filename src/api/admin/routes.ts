@@ -1,7 +1,19 @@
 import type { z } from 'zod';
 import type { ErrorCode } from '../../core/errors.ts';
 import { ControlStatus, LevelBody, ModeBody, ModelBody, SleepBody, SleepLevels } from '../control/contract.ts';
-import { ADMIN, ErrorAnswer, GpuMemory, LoadRequest, MODELS_PATH, ModelList, ModelRow, SwapList } from './contract.ts';
+import {
+  ADMIN,
+  CancelledRequests,
+  ErrorAnswer,
+  GpuMemory,
+  LoadRequest,
+  MODELS_PATH,
+  ModelList,
+  ModelRow,
+  REQUESTS_PATH,
+  RequestList,
+  SwapList,
+} from './contract.ts';
 
 /** The schemas by their names in the description of the API. */
 export const SCHEMAS = {
@@ -9,6 +21,8 @@ export const SCHEMAS = {
   ModelRow,
   GpuMemory,
   SwapList,
+  RequestList,
+  CancelledRequests,
   LoadRequest,
   Error: ErrorAnswer,
   ControlStatus,
@@ -28,8 +42,8 @@ type Query = {
 };
 
 export type Route = {
-  readonly method: 'get' | 'post';
-  /** `{name}` may hold slashes. */
+  readonly method: 'get' | 'post' | 'delete';
+  /** `{name}` and `{id}` may hold slashes. */
   readonly path: string;
   readonly summary: string;
   readonly description?: string;
@@ -99,6 +113,30 @@ export const ROUTES: readonly Route[] = [
     path: `${ADMIN}/gpu-memory`,
     summary: 'What the GPUs hold, and about how much of it each model takes.',
     answer: 'GpuMemory',
+  },
+  {
+    method: 'get',
+    path: REQUESTS_PATH,
+    summary: 'The requests that are open, in the order in which they came.',
+    description:
+      'From the head of a request to its last byte, WebSockets included. Nothing that was said in it is shown. Long lists come in pages: `next` of one is `after` of the following one.',
+    query: [
+      { name: 'limit', type: 'integer', description: 'How many at most, 100 by default.' },
+      { name: 'after', type: 'integer', description: 'Only those with a higher `number`.' },
+      { name: 'model', type: 'string', description: 'Only those of this model.' },
+      { name: 'phase', type: 'string', description: 'Only those in this phase.' },
+    ],
+    answer: 'RequestList',
+    errors: ['invalid_request', 'unknown_model'],
+  },
+  {
+    method: 'delete',
+    path: `${REQUESTS_PATH}/{id}`,
+    summary: 'Ends every open request with this id.',
+    description:
+      'One that is not answered yet is answered `request_cancelled`; one that is gets an error event, if it is a stream of events, and its connection is aborted. Its place at the engine is free at once. Answered when the requests have ended, with how: one that ended by itself in the same moment says so.',
+    answer: 'CancelledRequests',
+    errors: ['request_not_found'],
   },
   {
     method: 'get',

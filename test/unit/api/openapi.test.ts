@@ -52,7 +52,7 @@ describe('every path of the API', () => {
       expect(content).toHaveLength(1);
       if (answer === 'text/event-stream') return;
       await using server = await listen(controlPlane(deps(view).deps));
-      const at = path.replace('{name}', 'alpha');
+      const at = path.replace('{name}', 'alpha').replace('{id}', 'r-1');
       const told = await server.ask(at, { method: method.toUpperCase(), body: bodyFor(route) });
       expect(told.status).toBe(200);
       const [[type, { schema }] = ['', { schema: {} }]] = content;

@@ -1,10 +1,11 @@
 import { systemClock } from '../../../src/adapters/system-clock.ts';
 import type { EnginePhase } from '../../../src/core/engine.ts';
-import { engineId, millis, modelId, type ModelId } from '../../../src/core/kinds.ts';
+import { after, engineId, millis, modelId, type ModelId } from '../../../src/core/kinds.ts';
 import type { Failure } from '../../../src/core/restart.ts';
 import type { ControlDeps } from '../../../src/api/deps.ts';
 import type { StubModel } from '../../../src/config/schema.ts';
 import { Journal } from '../../../src/observe/journal.ts';
+import type { RequestSight } from '../../../src/ports/open-requests.ts';
 import type { Operator, OrderEnd } from '../../../src/runtime/operator.ts';
 import type { EngineView, ModelView, StageView } from '../../../src/runtime/view.ts';
 
@@ -64,6 +65,26 @@ export function stage(models: readonly ModelView[], change: Partial<StageView> =
   return { now: NOW, accepting: true, mode: { kind: 'auto' }, models, swap: undefined, ...change };
 }
 
+/** A request that waits for alpha. */
+export const sight = (number: number, change: Partial<RequestSight> = {}): RequestSight => ({
+  id: `r-${number}`,
+  number,
+  at: after(NOW, -2_500),
+  method: 'POST',
+  path: '/v1/chat/completions',
+  key: 'team',
+  client: '127.0.0.1',
+  model: alpha,
+  leg: 'waiting',
+  waitedMs: 2_000,
+  priority: 'normal',
+  deadline: undefined,
+  bytesIn: 100,
+  bytesOut: 0,
+  chunksOut: 0,
+  ...change,
+});
+
 const stubModel: StubModel = {
   backend: 'stub',
   start_ms: 0,
@@ -115,6 +136,7 @@ export function deps(view: () => StageView, change: Partial<ControlDeps> = {}) {
     clock: systemClock(),
     gpu: { read: async () => ({ kind: 'absent', reason: 'nvidia-smi was not found' }) },
     journal: new Journal(100, systemClock()),
+    requests: { list: () => [sight(1)], cancel: () => Promise.resolve('cancelled' as const) },
     output: { tail: () => [], watch: () => () => {} },
     vram: (_model, replicas) => ({ mib: null, replicas, source: 'unavailable' }),
     effectiveTarget: () => 4,

@@ -114,6 +114,7 @@ delta     failed                   -                 -          ?         -
 
 org/beta failed 3 min ago while awake: killed by SIGSEGV (started again since)
 delta failed 3 min ago while starting, 2 times in a row: no such [31m file
+\`catnap requests\` lists who waits and who is served.
 `);
   });
 
