@@ -12,7 +12,7 @@ export const conversationsOf = (config: Pick<Config, 'state_dir' | 'keep_kv_max_
 /** The engines whose conversations are. */
 export function keepers({ models }: Pick<Config, 'models'>): readonly EngineId[] {
   return Object.entries(models).flatMap(([name, model]) =>
-    model.backend === 'llama_server' && model.keep_kv
+    'keep_kv' in model && model.keep_kv
       ? Array.from({ length: model.replicas }, (_, replica) => engineId(modelId(name), replica))
       : [],
   );

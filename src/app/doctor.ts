@@ -114,7 +114,7 @@ async function enginesOf(
   for (const [name, model] of models) {
     const [program] = commandOf(model) ?? [];
     if (program === undefined) continue;
-    const key = model.backend === 'command' ? `models.${name}.command` : COMMAND_KEYS[model.backend];
+    const key = 'command' in model ? `models.${name}.command` : COMMAND_KEYS[model.backend];
     const known = users.get(program) ?? { model, key: key ?? '', names: [] };
     known.names.push(name);
     users.set(program, known);
@@ -135,6 +135,7 @@ async function enginesOf(
 const COMMAND_KEYS: Readonly<Record<string, string>> = {
   vllm_serve: 'vllm_command',
   llama_server: 'llama_server_command',
+  llama_cpp: 'llama_server_command',
 };
 
 async function portsOf(config: Config, models: readonly (readonly [string, ModelConfig])[]): Promise<PortSeen[]> {

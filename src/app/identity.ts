@@ -9,11 +9,13 @@ import { UNKNOWN_DRIVER } from '../validate/verdicts.ts';
 const VERSION_LIMIT_MS = 60_000;
 const DRIVER_LIMIT_MS = 10_000;
 
+const TELL_THEIR_VERSION: readonly string[] = ['llama_server', 'llama_cpp', 'vllm_serve'];
+
 type Means = { readonly programs: Programs; readonly processes: Pick<Processes, 'ask'> };
 
 /** Settings of a model that change which engine is started, or how. */
 const DECISIVE: readonly string[] = ['model_path', 'extra_args', 'command', 'env', 'cwd', 'readiness_path'];
-const OWN = /^(llama_server|vllm)_/;
+const OWN = /^(llama_server|vllm|gguf)_/;
 
 /** What of an engine can be told without running any of it, but for the driver, which is the machine's. */
 export async function identityOf(
@@ -40,7 +42,7 @@ export async function versionOf(
   model: ModelConfig,
   { processes }: Pick<Means, 'processes'>,
 ): Promise<string | undefined> {
-  if (model.backend !== 'llama_server' && model.backend !== 'vllm_serve') return undefined;
+  if (!TELL_THEIR_VERSION.includes(model.backend)) return undefined;
   const command = commandOf(model);
   if (command === undefined) return undefined;
   const { code, output } = await processes.ask([...command, '--version'], VERSION_LIMIT_MS);
@@ -66,7 +68,9 @@ export function commandOf(model: ModelConfig): readonly [string, ...string[]] | 
     case 'vllm_serve':
       return model.vllm_command;
     case 'llama_server':
+    case 'llama_cpp':
       return model.llama_server_command;
+    case 'ct2':
     case 'command':
       return model.command;
     case 'openai_remote':

@@ -37,6 +37,13 @@ function completeModel(model: ModelWritten, all: Defaults, at: Path, env: Env, f
       const llama_server_command = model.llama_server_command ?? all.llama_server_command;
       return { ...keyless(model), ...forProcess(model, all), api_key, llama_server_command };
     }
+    case 'llama_cpp': {
+      const api_key = takeKey(model, at, env, findings);
+      const llama_server_command = model.llama_server_command ?? all.llama_server_command;
+      return { ...keyless(model), ...forProcess(model, all), api_key, llama_server_command };
+    }
+    case 'ct2':
+      return { ...keyless(model), ...forProcess(model, all), api_key: takeKey(model, at, env, findings) };
     case 'command':
       return { ...keyless(model), ...forProcess(model, all), api_key: takeKey(model, at, env, findings) };
     case 'openai_remote':
@@ -78,7 +85,7 @@ function forSwapped(model: Exclude<ModelWritten, Of<'openai_remote'>>, all: Defa
   };
 }
 
-function forProcess(model: Of<'vllm_serve' | 'llama_server' | 'command'>, all: Defaults) {
+function forProcess(model: Exclude<ModelWritten, Of<'openai_remote' | 'stub'>>, all: Defaults) {
   return {
     ...forAll(model, all),
     ...forSwapped(model, all),

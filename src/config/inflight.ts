@@ -2,6 +2,7 @@ import type { ModelConfig } from './schema.ts';
 
 /** How many slots llama-server has when nobody says a number. */
 const LLAMA_SLOTS = 4;
+const LLAMA_PARALLEL = ['--parallel', '-np', '--n-parallel'];
 
 /** How many requests one engine of a model is given at a time: no more than it works on by itself. */
 export function effectiveTarget(model: ModelConfig): number {
@@ -11,11 +12,9 @@ export function effectiveTarget(model: ModelConfig): number {
 function capabilityOf(model: ModelConfig): number | undefined {
   switch (model.backend) {
     case 'llama_server':
-      return (
-        numberAfter(model.extra_args, ['--parallel', '-np', '--n-parallel']) ??
-        model.llama_server_parallel ??
-        LLAMA_SLOTS
-      );
+      return numberAfter(model.extra_args, LLAMA_PARALLEL) ?? model.llama_server_parallel ?? LLAMA_SLOTS;
+    case 'llama_cpp':
+      return numberAfter(model.extra_args, LLAMA_PARALLEL) ?? LLAMA_SLOTS;
     case 'vllm_serve':
       return numberAfter(model.extra_args, ['--max-num-seqs', '--max_num_seqs']);
     default:

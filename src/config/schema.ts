@@ -61,15 +61,17 @@ export type LlamaServerModel = Complete<
   Written<'llama_server'>,
   TakenByProcess & WithKey & { llama_server_command: Argv }
 >;
+export type LlamaCppModel = Complete<Written<'llama_cpp'>, TakenByProcess & WithKey & { llama_server_command: Argv }>;
+export type Ct2Model = Complete<Written<'ct2'>, TakenByProcess & WithKey>;
 export type CommandModel = Complete<Written<'command'>, TakenByProcess & WithKey>;
 export type OpenaiRemoteModel = Complete<Written<'openai_remote'>, Taken & WithKey>;
 export type StubModel = Complete<Written<'stub'>, Taken>;
 
 /** One model, complete: what it did not say itself it has taken from where it inherits. */
-export type ModelConfig = VllmServeModel | LlamaServerModel | CommandModel | OpenaiRemoteModel | StubModel;
+export type ModelConfig = ProcessModel | OpenaiRemoteModel | StubModel;
 export type Backend = ModelConfig['backend'];
 /** The models whose server is a process that catnap starts. */
-export type ProcessModel = VllmServeModel | LlamaServerModel | CommandModel;
+export type ProcessModel = VllmServeModel | LlamaServerModel | LlamaCppModel | Ct2Model | CommandModel;
 
 /** One key of a client, wherever its secret was written. */
 export type KeyConfig = DeepReadonly<

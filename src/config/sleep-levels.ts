@@ -12,6 +12,8 @@ type Levels = {
 export const LEVELS: Readonly<Record<Backend, Levels>> = {
   vllm_serve: { works: [1, 2, 3, 'hybrid', 5], accepted: [4] },
   llama_server: { works: [3, 4, 5], accepted: [] },
+  llama_cpp: { works: [3, 4, 5], accepted: [] },
+  ct2: { works: [3, 4, 5], accepted: [] },
   command: { works: [3, 4, 5], accepted: [] },
   openai_remote: { works: [5], accepted: [] },
   stub: { works: [1, 2, 5], accepted: [] },

@@ -1,5 +1,5 @@
 import type { ModelId } from '../core/kinds.ts';
-import type { CommandModel } from '../config/schema.ts';
+import type { CommandModel, Ct2Model } from '../config/schema.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { EngineHttp } from '../ports/engine-http.ts';
 import { fill } from './command-line.ts';
@@ -16,11 +16,15 @@ const LOOK_MS = 500;
 const FIT_FOR_DISK = { UV_USE_IO_URING: '0' };
 
 /** Any server that a command starts. Nothing is known of it but its port: it goes to disk as a whole, or it ends. */
-export function command(model: ModelId, config: CommandModel, means: CommandMeans): Family {
+export function command(model: ModelId, config: CommandModel | Ct2Model, means: CommandMeans): Family {
   const { readiness_path: path, stop_command: stopCommand } = config;
   const servedName = config.served_model_name ?? model;
   const headers = bearer(config.api_key?.reveal());
-  const names = { MODEL: model, ...(config.model_path === undefined ? {} : { MODEL_PATH: config.model_path }) };
+  const names = {
+    MODEL: model,
+    DEVICE: config.device ?? 'auto',
+    ...(config.model_path === undefined ? {} : { MODEL_PATH: config.model_path }),
+  };
   return {
     name: config.command[0],
     readinessPath: path === 'none' ? '/' : path,

@@ -1,5 +1,5 @@
 import type { ModelId } from '../core/kinds.ts';
-import type { LlamaServerModel } from '../config/schema.ts';
+import type { LlamaCppModel, LlamaServerModel } from '../config/schema.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { EngineHttp } from '../ports/engine-http.ts';
 import type { LoadOverride } from '../ports/load-override.ts';
@@ -31,6 +31,8 @@ const SPARE_THREADS = 8;
 /** Flags by which the user names something on the network; without one the server is told to stay off it. */
 const FROM_NETWORK = ['--hf-repo', '--hf-file', '--model-url', '--docker-repo', '--spec-draft-hf', '--mmproj-url'];
 
+type LlamaModel = LlamaServerModel | LlamaCppModel;
+
 type LlamaMeans = {
   readonly clock: Clock;
   readonly http: EngineHttp;
@@ -43,7 +45,7 @@ type LlamaMeans = {
 };
 
 /** llama-server of llama.cpp. It has no call that puts it to sleep: it goes to disk as a whole, or it ends. */
-export function llamaServer(model: ModelId, config: LlamaServerModel, means: LlamaMeans): Family {
+export function llamaServer(model: ModelId, config: LlamaModel, means: LlamaMeans): Family {
   const { llama_server_command: command, extra_args: extra } = config;
   const servedName = aliasIn(extra) ?? config.served_model_name ?? model;
   const key = config.api_key?.reveal();
@@ -89,14 +91,14 @@ export function llamaServer(model: ModelId, config: LlamaServerModel, means: Lla
 }
 
 /** With several slots each may use the whole context, as the server has it when it chooses their number itself. */
-function ownFlags(config: LlamaServerModel, alias: string, port: number, known: KnownFlags | undefined): OwnFlag[] {
-  const { llama_server_n_gpu_layers: layers } = config;
-  const flags: OwnFlag[] = [
+function ownFlags(config: LlamaModel, alias: string, port: number, known: KnownFlags | undefined): OwnFlag[] {
+  const parallel = 'llama_server_parallel' in config ? config.llama_server_parallel : undefined;
+  return [
     { name: '--host', value: '127.0.0.1' },
     { name: '--port', value: String(port) },
     { name: '--model', value: config.model_path },
     { name: '--alias', value: alias },
-    { name: '--parallel', value: String(config.llama_server_parallel ?? SLOTS) },
+    { name: '--parallel', value: String(parallel ?? SLOTS) },
     { name: '--kv-unified', optional: true, unless: ['--kv-unified-per-slot'] },
     { name: '--no-ui', optional: true },
     { name: '--offline', optional: true, unless: FROM_NETWORK.flatMap((name) => known?.find(name)?.names ?? [name]) },
@@ -105,17 +107,12 @@ function ownFlags(config: LlamaServerModel, alias: string, port: number, known: 
     { name: '--sse-ping-interval', value: String(PING_SECS), optional: true },
     { name: '--threads-http', value: String(config.target_inflight + SPARE_THREADS), optional: true },
     { name: '--log-colors', value: 'off', optional: true },
+    ...Object.entries(config).flatMap(([key, value]: [string, unknown]) => flagOf(key, value, known)),
   ];
-  for (const [key, name] of KEY_FLAGS) {
-    const value = config[key];
-    if (value !== undefined) flags.push({ name: spelling(name, known), value: String(value) });
-  }
-  if (layers !== undefined) flags.push({ name: '--n-gpu-layers', value: layers < 0 ? ALL_LAYERS : String(layers) });
-  return flags;
 }
 
 /** The flags that keys stand for, as the newest release spells them. */
-const KEY_FLAGS = [
+const KEY_FLAGS: ReadonlyMap<string, string> = new Map([
   ['llama_server_n_ctx', '--ctx-size'],
   ['llama_server_flash_attn', '--flash-attn'],
   ['llama_server_mmproj', '--mmproj'],
@@ -125,7 +122,23 @@ const KEY_FLAGS = [
   ['llama_server_draft_model_path', '--spec-draft-model'],
   ['llama_server_spec_draft_n_max', '--spec-draft-n-max'],
   ['llama_server_spec_draft_p_min', '--spec-draft-p-min'],
-] as const satisfies readonly (readonly [keyof LlamaServerModel, string])[];
+  ['llama_server_n_gpu_layers', '--n-gpu-layers'],
+  ['gguf_n_ctx', '--ctx-size'],
+  ['gguf_n_gpu_layers', '--n-gpu-layers'],
+  ['gguf_flash_attn', '--flash-attn'],
+  ['gguf_type_k', '--cache-type-k'],
+  ['gguf_type_v', '--cache-type-v'],
+]);
+
+function flagOf(key: string, value: unknown, known: KnownFlags | undefined): OwnFlag[] {
+  const newest = KEY_FLAGS.get(key);
+  if (newest === undefined || (typeof value !== 'string' && typeof value !== 'number')) return [];
+  const name = spelling(newest, known);
+  if (typeof value === 'number' && value < 0) return [{ name, value: ALL_LAYERS }];
+  // Releases that know no `auto` have a flag that stands alone, for on.
+  if (newest === '--flash-attn' && known?.find(name)?.takesValue === false) return value === 'on' ? [{ name }] : [];
+  return [{ name, value: String(value) }];
+}
 
 /** How earlier releases spell some of them. */
 const EARLIER: Readonly<Record<string, string>> = {
@@ -143,11 +156,20 @@ function spelling(name: string, known: KnownFlags | undefined): string {
 
 /** What this load decides, in every spelling: it is nobody else's. */
 function flagsOf(override: LoadOverride, known: KnownFlags | undefined): ReadonlySet<string> {
-  const names = KEY_FLAGS.flatMap(([key, name]) => (key in override ? [spelling(name, known)] : []));
+  const names = Object.keys(override).flatMap((key) => {
+    const newest = KEY_FLAGS.get(key);
+    return newest === undefined ? [] : [spelling(newest, known)];
+  });
   return new Set(names.flatMap((name) => known?.find(name)?.names ?? [name, ...(SHORT[name] ?? [])]));
 }
 
-const SHORT: Readonly<Record<string, readonly string[]>> = { '--ctx-size': ['-c'], '--spec-draft-model': ['-md'] };
+const SHORT: Readonly<Record<string, readonly string[]>> = {
+  '--ctx-size': ['-c'],
+  '--flash-attn': ['-fa'],
+  '--cache-type-k': ['-ctk'],
+  '--cache-type-v': ['-ctv'],
+  '--spec-draft-model': ['-md'],
+};
 
 /** More than any model has; every release reads it as all of them. */
 const ALL_LAYERS = '9999';

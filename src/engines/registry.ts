@@ -44,6 +44,8 @@ type Traits = {
 export const TRAITS: Readonly<Record<Backend, Traits>> = {
   vllm_serve: { needsRoom: true },
   llama_server: { needsRoom: true },
+  llama_cpp: { needsRoom: true },
+  ct2: { needsRoom: true },
   command: { needsRoom: true },
   openai_remote: { needsRoom: false },
   stub: { needsRoom: true },
@@ -91,6 +93,7 @@ export class DriverRegistry {
       });
     switch (config.backend) {
       case 'llama_server':
+      case 'llama_cpp':
         return supervise(
           llamaServer(model, config, {
             ...this.#ports,
@@ -104,6 +107,7 @@ export class DriverRegistry {
         );
       case 'vllm_serve':
         return supervise(vllmServe(model, config, { ...this.#ports, ...this.#napTimes(), override }), config);
+      case 'ct2':
       case 'command':
         return supervise(command(model, config, this.#ports), config);
       case 'openai_remote':

@@ -185,3 +185,35 @@ test('a request that is held open does not hold up a stop for longer than the gr
   expect(await Promise.all([stream.endedWell, whole])).toEqual([false, false]);
   expect(actMs).toBeGreaterThan(0);
 });
+
+test('the `gguf_` names reach the server, and a load that wants others has them', async ({ engines, expect, skip }) => {
+  const extra = [...ONE_THREAD, '-np', '1', '-lv', '4'];
+  const model: Extract<ModelInput, { backend: 'llama_cpp' }> = {
+    backend: 'llama_cpp',
+    model_path: await sayModel(SAYS),
+    llama_server_command: await requireLlama({ skip }),
+    gguf_n_ctx: 2_048,
+    gguf_n_gpu_layers: 0,
+    gguf_flash_attn: 'on',
+    gguf_type_k: 'f32',
+    gguf_type_v: 'f32',
+    extra_args: extra,
+  };
+  const contextOf = async (driver: Driver): Promise<unknown> => {
+    const props: unknown = await (await fetch(`${awake(driver).origin}/props`)).json();
+    return props;
+  };
+  const plain = engines.make(model);
+  await plain.driver.start(order(1).order);
+  expect(await contextOf(plain.driver)).toMatchObject({ default_generation_settings: { n_ctx: 2_048 } });
+  expect(plain.driver.tail(2_000).join('\n')).toMatch(/K \(f32\).*V \(f32\)/);
+  expect(await chat(awake(plain.driver))).toBe(SAYS);
+  await plain.driver.stop(order(2).order);
+
+  const wants = { gguf_n_ctx: 1_024, gguf_type_k: 'bf16', gguf_type_v: null };
+  const { driver } = engines.make({ ...model, extra_args: [...extra, '-c', '512'] }, {}, wants);
+  await driver.start(order(1).order);
+  expect(await contextOf(driver)).toMatchObject({ default_generation_settings: { n_ctx: 1_024 } });
+  expect(driver.tail(2_000).join('\n')).toMatch(/K \(bf16\).*V \(f16\)/);
+  expect(await chat(awake(driver))).toBe(SAYS);
+});

@@ -17,6 +17,7 @@ import type { ConfigInput, ModelInput } from '../../src/config/schema.ts';
 import { modelId } from '../../src/core/kinds.ts';
 import type { Driver, Order } from '../../src/engines/driver.ts';
 import { DriverRegistry } from '../../src/engines/registry.ts';
+import type { LoadOverride } from '../../src/ports/load-override.ts';
 import { goodConfig } from '../helpers/config.ts';
 import { killSurvivors, noSurvivors, testFolder } from '../helpers/survivors.ts';
 
@@ -30,7 +31,7 @@ type Engine = {
 export type Engines = {
   /** A folder of the test's own. */
   readonly folder: string;
-  make(model: ModelInput, root?: Omit<ConfigInput, 'models'>): Engine;
+  make(model: ModelInput, root?: Omit<ConfigInput, 'models'>, override?: LoadOverride): Engine;
   /** A port that somebody listens on until the end of the test. */
   takenPort(): Promise<number>;
 };
@@ -46,7 +47,7 @@ export const test = base.extend<{ engines: Engines }>({
     const [clock, http, programs] = [systemClock(), engineHttp(), systemPrograms(process.env)];
     await use({
       folder,
-      make(model, root = {}) {
+      make(model, root = {}, override = {}) {
         const config = goodConfig({ stop_grace_secs: 1, ...root, models: { alpha: marked(model, folder) } });
         const alpha = config.models['alpha'];
         if (alpha === undefined) throw new Error('the config has no alpha');
@@ -59,7 +60,7 @@ export const test = base.extend<{ engines: Engines }>({
         const levelsOf = levelMaker(config, { clock, gpu, machine, programs, processes, checkpoints, warned });
         const ports = { clock, processes, http, programs, stubs: stubServers, nearest, levelsOf, conversations };
         const driver = new DriverRegistry(ports, config).makeDriver(
-          { model: modelId('alpha'), replica: drivers.length, config: alpha, override: () => ({}) },
+          { model: modelId('alpha'), replica: drivers.length, config: alpha, override: () => override },
           {
             spawned: () => {},
             hooked: () => {},
@@ -90,9 +91,9 @@ export const test = base.extend<{ engines: Engines }>({
 
 /** Every process that stems from the model carries the folder in its environment. */
 const marked = (model: ModelInput, folder: string): ModelInput =>
-  !('backend' in model) || 'env' in model || model.backend === 'llama_server' || model.backend === 'command'
-    ? { ...model, env: { ...model.env, CATNAP_TEST: folder } }
-    : model;
+  model.backend === 'stub' || model.backend === 'openai_remote'
+    ? model
+    : { ...model, env: { ...model.env, CATNAP_TEST: folder } };
 
 /** An order and the means to withdraw it. */
 export function order(epoch = 1): { readonly order: Order; readonly withdraw: () => void } {

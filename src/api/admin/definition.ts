@@ -16,6 +16,7 @@ const SHOWN: Readonly<Record<string, readonly string[]>> = {
     'vllm_speculative_model',
     'vllm_num_speculative_tokens',
   ],
+  llama_cpp: ['gguf_n_ctx', 'gguf_n_gpu_layers', 'gguf_flash_attn', 'gguf_type_k', 'gguf_type_v'],
   llama_server: [
     'llama_server_n_ctx',
     'llama_server_parallel',

@@ -1,16 +1,17 @@
-import type { CommandModel } from '../schema.ts';
+import type { CommandModel, Ct2Model } from '../schema.ts';
 import { eachModel, type CheckFinding } from './check.ts';
 import type { Path } from '../place.ts';
 
+const FILLED = ['PORT', 'MODEL', 'MODEL_PATH', 'DEVICE'];
 const PLACEHOLDER = /\$\{([^}]*)\}/g;
 
 /** Every `${...}` of a command stands for something, and the server learns its port. */
 export const commandsComplete = eachModel((name, model) => {
-  if (model.backend !== 'command') return [];
+  if (model.backend !== 'command' && model.backend !== 'ct2') return [];
   const at = ['models', name];
   return [
-    ...unknownWords(model.command, [...at, 'command'], ['PORT', 'MODEL', 'MODEL_PATH']),
-    ...unknownWords(model.stop_command ?? [], [...at, 'stop_command'], ['PID', 'PORT', 'MODEL', 'MODEL_PATH']),
+    ...unknownWords(model.command, [...at, 'command'], FILLED),
+    ...unknownWords(model.stop_command ?? [], [...at, 'stop_command'], ['PID', ...FILLED]),
     ...portUnknown(model, at),
     ...pathUnknown(model, at),
   ];
@@ -29,7 +30,7 @@ function unknownWords(argv: readonly string[], path: Path, known: readonly strin
     }));
 }
 
-const portUnknown = ({ command, port }: CommandModel, at: Path): readonly CheckFinding[] =>
+const portUnknown = ({ command, port }: CommandModel | Ct2Model, at: Path): readonly CheckFinding[] =>
   port === undefined && !wordsOf(command).includes('PORT')
     ? [
         {
@@ -40,7 +41,10 @@ const portUnknown = ({ command, port }: CommandModel, at: Path): readonly CheckF
       ]
     : [];
 
-const pathUnknown = ({ command, stop_command, model_path }: CommandModel, at: Path): readonly CheckFinding[] =>
+const pathUnknown = (
+  { command, stop_command, model_path }: CommandModel | Ct2Model,
+  at: Path,
+): readonly CheckFinding[] =>
   model_path === undefined && wordsOf([...command, ...(stop_command ?? [])]).includes('MODEL_PATH')
     ? [{ path: [...at, 'model_path'], message: 'is missing, and the command holds ${MODEL_PATH}' }]
     : [];

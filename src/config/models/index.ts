@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { modelName } from '../fields.ts';
-import { command } from './command.ts';
+import { command, ct2 } from './command.ts';
+import { llamaCpp } from './llama-cpp.ts';
 import { llamaServer } from './llama-server.ts';
 import { openaiRemote } from './openai-remote.ts';
 import { stub } from './stub.ts';
@@ -10,6 +11,8 @@ import { vllmServe } from './vllm-serve.ts';
 export const BACKENDS = {
   vllm_serve: vllmServe,
   llama_server: llamaServer,
+  llama_cpp: llamaCpp,
+  ct2,
   command,
   openai_remote: openaiRemote,
   stub,
@@ -17,5 +20,5 @@ export const BACKENDS = {
 
 export const ModelsSchema = z.record(
   modelName(),
-  z.discriminatedUnion('backend', [vllmServe, llamaServer, command, openaiRemote, stub]),
+  z.discriminatedUnion('backend', [vllmServe, llamaServer, llamaCpp, ct2, command, openaiRemote, stub]),
 );

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { count, key, path, program } from '../fields.ts';
+import { count, key, path } from '../fields.ts';
+import { llamaMemory, llamaProgram } from './llama.ts';
 import { engineKey, everyModel, extraArgs, supervised, swapped } from './shared.ts';
 
 /** A GGUF model served by llama-server of llama.cpp. */
@@ -8,9 +9,7 @@ export const llamaServer = z
     backend: key(z.literal('llama_server'), 'llama-server of llama.cpp.'),
     model_path: key(path(), 'A GGUF file.', { examples: ['/models/qwen3-8b-q4_k_m.gguf'] }),
     ...extraArgs(['--flash-attn', 'on']),
-    llama_server_command: key(program().optional(), 'The llama-server program for this model.', {
-      inherits: 'llama_server_command',
-    }),
+    ...llamaProgram,
     llama_server_n_ctx: key(count(1, 100_000_000).optional(), 'Context in tokens, over all slots (`--ctx-size`).', {
       examples: [8192],
       default_text: "the model's own",
@@ -25,10 +24,7 @@ export const llamaServer = z
       'How many layers go to the GPU (`--gpu-layers`). -1: all.',
       { examples: [-1], default_text: "llama-server's own choice" },
     ),
-    keep_kv: key(
-      z.boolean().default(false),
-      'Whether what it has read of conversations is written to disk before its process ends, and given back to the next one. The files hold what clients wrote. Not for models with sliding-window or recurrent attention, of which llama-server saves too little.',
-    ),
+    ...llamaMemory,
     llama_server_flash_attn: key(z.enum(['on', 'off', 'auto']).optional(), 'Flash attention (`--flash-attn`).', {
       default_text: '`auto`',
     }),

@@ -47,6 +47,18 @@ const full: Record<keyof typeof BACKENDS, object> = {
     ...common,
     ...supervised,
   },
+  llama_cpp: {
+    model_path: 'x',
+    gguf_n_ctx: 1,
+    gguf_n_gpu_layers: -1,
+    gguf_flash_attn: 'auto',
+    gguf_type_k: 'q8_0',
+    gguf_type_v: 'q4_0',
+    keep_kv: true,
+    ...common,
+    ...supervised,
+  },
+  ct2: { command: 'x ${PORT} ${DEVICE}', model_path: 'x', device: 'cuda:0', ...common, ...supervised },
   openai_remote: { url: 'https://x.example', api_key: 'k', ...common },
   stub: {
     text: 'x',

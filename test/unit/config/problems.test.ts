@@ -73,15 +73,15 @@ describe('keys', () => {
 });
 
 describe('backends', () => {
-  test.for(['sglang', 'exllamav3', 'llama_cpp', 'ct2'])('%s is known and not there', (backend, { expect }) => {
+  test.for(['sglang', 'exllamav3'])('%s is known and not there', (backend, { expect }) => {
     expect(problemsOf(one({ backend, model_path: 'x' }))).toEqual([
-      `models.a.backend "${backend}" is not available in this version, which has "vllm_serve", "llama_server", "command", "openai_remote", "stub". The backend "command" can start any server.`,
+      `models.a.backend "${backend}" is not available in this version, which has "vllm_serve", "llama_server", "llama_cpp", "ct2", "command", "openai_remote", "stub". The backend "command" can start any server.`,
     ]);
   });
 
   test('one that is misspelt is the only thing said about its model', ({ expect }) => {
     expect(problemsOf(one({ backend: 'llama-server', llama_server_n_ctx: 'many' }))).toEqual([
-      'models.a.backend must be one of "vllm_serve", "llama_server", "command", "openai_remote", "stub", not "llama-server". Did you mean "llama_server"?',
+      'models.a.backend must be one of "vllm_serve", "llama_server", "llama_cpp", "ct2", "command", "openai_remote", "stub", not "llama-server". Did you mean "llama_server"?',
     ]);
   });
 });
@@ -192,7 +192,7 @@ describe('commands', () => {
     [
       'a variable of a shell',
       { command: 'server ${PORT} ${HOME}' },
-      'command holds ${HOME}, which stands for nothing: no shell runs the command. It may hold ${PORT}, ${MODEL}, ${MODEL_PATH}.',
+      'command holds ${HOME}, which stands for nothing: no shell runs the command. It may hold ${PORT}, ${MODEL}, ${MODEL_PATH}, ${DEVICE}.',
     ],
     [
       'a path that is not given',
@@ -202,7 +202,7 @@ describe('commands', () => {
     [
       'a stop command with a word too many',
       { command: 'server ${PORT}', stop_command: 'kill ${PIDS}' },
-      'stop_command holds ${PIDS}, which stands for nothing: no shell runs the command. It may hold ${PID}, ${PORT}, ${MODEL}, ${MODEL_PATH}.',
+      'stop_command holds ${PIDS}, which stands for nothing: no shell runs the command. It may hold ${PID}, ${PORT}, ${MODEL}, ${MODEL_PATH}, ${DEVICE}.',
     ],
     [
       'a readiness path without its slash',

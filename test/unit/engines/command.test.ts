@@ -107,3 +107,20 @@ test('one that works on one long thing and prints its progress while it is asked
   engine.clock.at(after(engine.clock.now(), 5_000), () => engine.processes.child.print('step 8 of 50'));
   expect(await proves(engine)).toBe(true);
 });
+
+test('CTranslate2 is what its command starts: the folder, the port and the device are filled in', async ({
+  expect,
+}) => {
+  const command = 'ct2-server --model ${MODEL_PATH} --device ${DEVICE} --port ${PORT}';
+  const engine = oneEngine({ backend: 'ct2', command, model_path: '/m/nllb', device: 'cuda:1', api_key: 'k' });
+  await startUp(engine);
+  const argv = ['ct2-server', '--model', '/m/nllb', '--device', 'cuda:1', '--port', `${engine.driver.running?.port}`];
+  expect(engine.processes.specs[0]).toMatchObject({ argv, env: { CUDA_VISIBLE_DEVICES: '1' } });
+  expect(engine.driver.backend).toMatchObject({ servedName: 'alpha', headers: { authorization: 'Bearer k' } });
+});
+
+test('a device that nobody named is the choice of the server', async ({ expect }) => {
+  const engine = server({ command: 'srv ${PORT} --device ${DEVICE}' });
+  await startUp(engine);
+  expect(engine.processes.specs[0]?.argv.at(-1)).toBe('auto');
+});

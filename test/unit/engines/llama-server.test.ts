@@ -156,3 +156,18 @@ test('an engine that answers work with an error is not alive', async ({ expect }
   engine.http.reply = (call) => answered(isWork(call) ? 500 : 404);
   expect(await proves(engine)).toBe(false);
 });
+
+test('a release whose flash attention is on or not gets it so', async ({ expect }) => {
+  const old = HELP.replace(/^-fa,.*$/m, '-fa,   --flash-attn                       enable Flash Attention');
+  for (const [value, there] of [
+    ['on', true],
+    ['auto', false],
+    ['off', false],
+  ] as const) {
+    const engine = llama({ llama_server_flash_attn: value });
+    engine.processes.answer = (argv) => ({ code: 0, output: argv.includes('--help') ? old : 'version: 1\n' });
+    await startUp(engine);
+    const words = engine.processes.specs[0]?.argv.join(' ') ?? '';
+    expect([value, words.includes('--flash-attn'), words.includes(`attn ${value}`)]).toEqual([value, there, false]);
+  }
+});

@@ -116,6 +116,38 @@ describe('llama-server', () => {
   });
 });
 
+describe('llama.cpp by its llama-server', () => {
+  type LlamaInput = Extract<ModelInput, { backend: 'llama_cpp' }>;
+  const base: LlamaInput = { backend: 'llama_cpp', model_path: '/m.gguf' };
+
+  test('every key of the definition becomes the flag it stands for', async ({ expect }) => {
+    const settings = { gguf_n_ctx: 4096, gguf_n_gpu_layers: -1, gguf_flash_attn: 'on', gguf_type_k: 'q8_0' } as const;
+    const argv = await argvOf({ ...base, ...settings }, {});
+    expect(argv.slice(argv.indexOf('--ctx-size'))).toEqual([
+      ...['--ctx-size', '4096', '--n-gpu-layers', '9999', '--flash-attn', 'on', '--cache-type-k', 'q8_0'],
+    ]);
+    expect(argv.slice(0, 2)).toEqual(['llama-server', '--host']);
+  });
+
+  test('overrides of the load beat the config and the extra arguments in every spelling', async ({ expect }) => {
+    const extra_args = ['-c', '1', '-fa', 'off', '-ctk', 'f32', '--cache-type-v=f32', '--threads', '1'];
+    const argv = await argvOf(
+      { ...base, gguf_n_ctx: 8192, extra_args },
+      { gguf_n_ctx: 32_768, gguf_flash_attn: 'auto', gguf_type_k: 'q8_0', gguf_type_v: 'q4_0' },
+    );
+    expect(argv.slice(argv.indexOf('--ctx-size'))).toEqual([
+      ...['--ctx-size', '32768', '--flash-attn', 'auto', '--cache-type-k', 'q8_0', '--cache-type-v', 'q4_0'],
+      ...['--threads', '1'],
+    ]);
+  });
+
+  test('null is the default of the server again, whoever had said something', async ({ expect }) => {
+    const model: LlamaInput = { ...base, gguf_type_k: 'q8_0', extra_args: ['--cache-type-v', 'q4_0'] };
+    const argv = await argvOf(model, { gguf_type_k: null, gguf_type_v: null });
+    expect(argv.join(' ')).not.toMatch(/cache-type/);
+  });
+});
+
 test.for([
   [['--a', '1', '--b', '2'], ['--a'], ['--b', '2']],
   [['--a=1', '--b', '2'], ['--a'], ['--b', '2']],
