@@ -11,28 +11,34 @@ const LATE_MS = 200;
 
 type Answer = { readonly code: number | null; readonly output: string };
 
-/** Told of a process while it runs. */
-type Watch = (pid: number, ended: Promise<unknown>) => void;
+type Terms = {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal;
+  /** Told of the process while it runs. */
+  readonly watch?: (pid: number, ended: Promise<unknown>) => void;
+};
 
 /**
- * Runs a short command and gives what it printed, both streams together. At the limit its whole process group is killed
- * and the code is null, and so it is when it cannot be started: the output then says why. Never rejects.
+ * Runs a short command and gives what it printed, both streams together. At the limit, or when the signal fires, its whole
+ * process group is killed and the code is null, and so it is when it cannot be started: the output then says why. Never rejects.
  */
 export async function askProgram(
   argv: readonly [string, ...string[]],
   limitMs: number,
-  watch: Watch = () => {},
+  terms: Terms = {},
 ): Promise<Answer> {
   try {
-    return await run(argv, limitMs, watch);
+    return await run(argv, limitMs, terms);
   } catch (error) {
     return { code: null, output: whyNotStarted(argv[0], undefined, error) };
   }
 }
 
-async function run([program, ...args]: readonly [string, ...string[]], limitMs: number, watch: Watch): Promise<Answer> {
+async function run([program, ...args]: readonly [string, ...string[]], limitMs: number, terms: Terms): Promise<Answer> {
+  const { env = inheritedFrom(process.env), signal, watch = () => {} } = terms;
+  if (signal?.aborted === true) return { code: null, output: 'it was called off' };
   const asked = execa(program, args, {
-    env: inheritedFrom(process.env),
+    env,
     extendEnv: false,
     detached: true,
     cleanup: false,
@@ -54,7 +60,7 @@ async function run([program, ...args]: readonly [string, ...string[]], limitMs: 
   const ended = new Promise<number | null>((resolve) => nodeChildProcess.once('exit', resolve));
   watch(pid, ended);
 
-  const code = await within(ended, limitMs);
+  const code = await unlessCalledOff(within(ended, limitMs), signal);
   // Also after its own end, since others of its group may hold its output open.
   signalGroup(pid, 'SIGKILL');
   await within<unknown>(code === undefined ? ended : closed, LATE_MS);
@@ -73,6 +79,19 @@ class Output {
 
   get text(): string {
     return Buffer.concat(this.#chunks).toString('utf8');
+  }
+}
+
+async function unlessCalledOff<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T | undefined> {
+  if (signal === undefined) return work;
+  const over = Promise.withResolvers<undefined>();
+  const give = (): void => over.resolve(undefined);
+  signal.addEventListener('abort', give, { once: true });
+  if (signal.aborted) give();
+  try {
+    return await Promise.race([work, over.promise]);
+  } finally {
+    signal.removeEventListener('abort', give);
   }
 }
 

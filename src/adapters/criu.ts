@@ -1,5 +1,5 @@
 import { access, constants, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import type { Processes } from '../ports/process.ts';
 import type { Program, Programs } from '../ports/programs.ts';
 import { complaintsIn, reasonIn } from './criu-log.ts';
@@ -9,6 +9,8 @@ export type CriuOptions = {
   readonly command: string;
   /** The folder of its CUDA plugin; undefined: no plugin, whoever has GPU memory has given it up before. */
   readonly plugins: string | undefined;
+  /** The program that the plugin runs: a path, or a name on PATH. */
+  readonly cudaCheckpoint: string;
 };
 
 type CriuMeans = { readonly programs: Programs; readonly processes: Pick<Processes, 'ask'>; readonly isRoot: boolean };
@@ -52,7 +54,13 @@ export class Criu {
     if (typeof found === 'string') return found;
     if (plugins !== undefined && !(await isThere(join(plugins, PLUGIN))))
       return `checkpoint.cuda_driver is "plugin", and there is no ${PLUGIN} in ${plugins}: set checkpoint.cuda_plugin_dir`;
-    this.#fit = { mark: program.mark, argv: found };
+    if (plugins === undefined) this.#fit = { mark: program.mark, argv: found };
+    else {
+      const path = await this.#pathForPlugin();
+      if (path === undefined)
+        return 'checkpoint.cuda_driver is "plugin", and the plugin of criu runs cuda-checkpoint, which was not found: set checkpoint.cuda_checkpoint_path';
+      this.#fit = { mark: program.mark, argv: this.#means.isRoot ? ['env', `PATH=${path}`, ...found] : found };
+    }
     return undefined;
   }
 
@@ -103,6 +111,15 @@ export class Criu {
       if (there !== undefined) return there;
     }
     return undefined;
+  }
+
+  /** Without that program on its PATH the plugin does nothing, and says nothing. By sudo, the PATH is sudo's own. */
+  async #pathForPlugin(): Promise<string | undefined> {
+    const { cudaCheckpoint } = this.#options;
+    const found = await this.#means.programs.find(cudaCheckpoint);
+    if (found === undefined) return undefined;
+    const folder = dirname(cudaCheckpoint.includes('/') ? cudaCheckpoint : found.path);
+    return [folder, process.env['PATH'] ?? ''].join(delimiter);
   }
 
   /** How it is run, or why it cannot be. */

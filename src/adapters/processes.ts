@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { chmodSync, mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ModelId } from '../core/kinds.ts';
-import type { Child, Exit, Leftover, Processes, SpawnSpec } from '../ports/process.ts';
+import type { AskTerms, Child, Exit, Leftover, Processes, SpawnSpec } from '../ports/process.ts';
 import { askProgram } from './ask-program.ts';
 import { EngineProcess, startProcess, type Started } from './child-process.ts';
 import { engineEnvironment, inheritedFrom, MARK } from './engine-env.ts';
@@ -167,10 +167,15 @@ class LocalProcesses implements SystemProcesses, CheckpointHost {
   ask(
     argv: readonly [string, ...string[]],
     limitMs: number,
+    { signal, of }: AskTerms = {},
   ): Promise<{ readonly code: number | null; readonly output: string }> {
-    return askProgram(argv, limitMs, (pid, ended) => {
-      this.#asked.add(pid);
-      void ended.finally(() => this.#asked.delete(pid));
+    return askProgram(argv, limitMs, {
+      ...(of !== undefined && { env: helperEnvironment(this.markOf(of)) }),
+      ...(signal !== undefined && { signal }),
+      watch: (pid, ended) => {
+        this.#asked.add(pid);
+        void ended.finally(() => this.#asked.delete(pid));
+      },
     });
   }
 

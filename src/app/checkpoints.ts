@@ -19,7 +19,11 @@ export function checkpointsOf({ config: { checkpoint }, processes, programs, onP
   const { criu_path: command, cuda_driver, cuda_plugin_dir, images_dir: folder, images_max_mib } = checkpoint;
   const { host } = processes;
   const plugins = cuda_driver === 'plugin' ? cuda_plugin_dir : undefined;
-  const criu = new Criu({ command, plugins }, { programs, processes, isRoot: process.geteuid?.() === 0 });
+  const cudaCheckpoint = checkpoint.cuda_checkpoint_path;
+  const criu = new Criu(
+    { command, plugins, cudaCheckpoint },
+    { programs, processes, isRoot: process.geteuid?.() === 0 },
+  );
   const { table, state } = host;
   const maxBytes = images_max_mib * MIB;
   const images = table === undefined ? undefined : new ImageStore({ folder, maxBytes, table, state });

@@ -56,7 +56,10 @@ async function look(
 ): Promise<Machine> {
   const { checkpoint, state_dir } = config;
   const isRoot = process.geteuid?.() === 0;
-  const criu = new Criu({ command: checkpoint.criu_path, plugins: undefined }, { ...means, isRoot });
+  const criu = new Criu(
+    { command: checkpoint.criu_path, plugins: undefined, cudaCheckpoint: checkpoint.cuda_checkpoint_path },
+    { ...means, isRoot },
+  );
   const [sudo, gpu, cudaCheckpoint, criuHindrance, memory, ports, folder, freeMib] = await Promise.all([
     isRoot ? undefined : succeeds(['sudo', '-n', 'true'], means),
     gpuSeen(config, means),

@@ -65,7 +65,8 @@ export function levelMaker(
   const cuda = new CudaCheckpoint({ program, programs, processes, machine, stepMs });
   const freeMs = ms(config.gpu.free_timeout_secs);
   const answerMs = ms(config.wake_timeout_secs);
-  const sleepsFirst = config.checkpoint.sleep_first === 2;
+  const { sleep_first, cuda_driver: cudaDriver } = config.checkpoint;
+  const sleepsFirst = sleep_first === 2;
   return ({ levels_allowed: allowed }, own) => {
     const levels: Level[] = [];
     if (own !== undefined && allowed.includes(1)) levels.push(level1(own));
@@ -74,8 +75,8 @@ export function levelMaker(
     if (allowed.includes(3)) levels.push(level3(suspension, own));
     if (own !== undefined && allowed.includes('hybrid')) levels.push(hybrid(own, suspension, answerMs));
     if (allowed.includes(4)) {
-      const first = own !== undefined && sleepsFirst ? [level2(own, answerMs)] : [];
-      levels.push(new CheckpointLevel({ checkpoints, first, answerMs }));
+      const first = own !== undefined && sleepsFirst ? level2(own, answerMs) : undefined;
+      levels.push(new CheckpointLevel({ checkpoints, first, own, suspension, cudaDriver, answerMs }));
     }
     return new Levels(levels, { memory, answerMs, warned });
   };

@@ -10,7 +10,7 @@ type Levels = {
 
 /** Which sleep levels make sense for which backend. 5, no process at all, is possible for each. */
 export const LEVELS: Readonly<Record<Backend, Levels>> = {
-  vllm_serve: { works: [1, 2, 3, 'hybrid', 5], accepted: [4] },
+  vllm_serve: { works: [1, 2, 3, 'hybrid', 4, 5], accepted: [] },
   llama_server: { works: [3, 4, 5], accepted: [] },
   llama_cpp: { works: [3, 4, 5], accepted: [] },
   ct2: { works: [3, 4, 5], accepted: [] },

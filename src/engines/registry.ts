@@ -51,7 +51,7 @@ export const TRAITS: Readonly<Record<Backend, Traits>> = {
   stub: { needsRoom: true },
 };
 
-type Limits = Pick<Config, 'stop_timeout_secs' | 'sleep_timeout_secs' | 'wake_timeout_secs'>;
+type Limits = Pick<Config, 'stop_timeout_secs' | 'sleep_timeout_secs' | 'wake_timeout_secs' | 'checkpoint'>;
 
 type EngineOf = {
   readonly model: ModelId;
@@ -120,8 +120,12 @@ export class DriverRegistry {
   }
 
   #napTimes() {
-    const { sleep_timeout_secs, wake_timeout_secs } = this.#limits;
-    return { sleepMs: sleep_timeout_secs * 1_000, wakeStepMs: wake_timeout_secs * 1_000 };
+    const { sleep_timeout_secs, wake_timeout_secs, checkpoint } = this.#limits;
+    return {
+      sleepMs: sleep_timeout_secs * 1_000,
+      wakeStepMs: wake_timeout_secs * 1_000,
+      sleepsBeforeDisk: checkpoint.sleep_first === 2,
+    };
   }
 
   #rules(config: ProcessModel): ConstructorParameters<typeof SupervisedDriver>[2] {

@@ -15,6 +15,8 @@ type VllmMeans = {
   readonly programs: Programs;
   readonly sleepMs: number;
   readonly wakeStepMs: number;
+  /** Whether it goes to sleep by itself before it goes to disk. */
+  readonly sleepsBeforeDisk: boolean;
   /** What the load that is being carried out asks to be different. */
   readonly override: () => LoadOverride;
 };
@@ -37,6 +39,7 @@ export function vllmServe(model: ModelId, config: VllmServeModel, means: VllmMea
     valueOf(extra, ['--served-model-name', '--served_model_name']) ?? config.served_model_name ?? model;
   const key = config.api_key?.reveal();
   const headers = bearer(valueOf(extra, ['--api-key', '--api_key']) ?? key);
+  const sleeps = sleepsItself(levels, means);
   return {
     name: 'vLLM',
     readinessPath: '/health',
@@ -50,10 +53,10 @@ export function vllmServe(model: ModelId, config: VllmServeModel, means: VllmMea
       const [program] = command;
       if ((await means.programs.find(program)) === undefined) throw missing(program, 'vLLM', 'vllm_command');
       const own = ['--port', String(port), '--host', '127.0.0.1', '--served-model-name', servedName];
-      if (sleepsItself(levels) && !has(extra, SLEEP_MODE)) own.push('--enable-sleep-mode');
+      if (sleeps && !has(extra, SLEEP_MODE)) own.push('--enable-sleep-mode');
       const env = {
         ...QUIET,
-        ...(sleepsItself(levels) && SLEEPS),
+        ...(sleeps && SLEEPS),
         ...(isCheckpointed(levels) && CHECKPOINTS),
         ...(key !== undefined && { VLLM_API_KEY: key }),
         ...surroundings(config),
@@ -80,9 +83,9 @@ const RANKS = [
 
 const SLEEP_MODE = ['--enable-sleep-mode', '--enable_sleep_mode', '--no-enable-sleep-mode'];
 
-/** Levels 4 and hybrid begin with level 2, so that there is less to write. */
-const sleepsItself = (levels: readonly SleepLevel[]): boolean =>
-  levels.some((level) => level === 1 || level === 2 || level === 4 || level === 'hybrid');
+/** Level hybrid begins with level 2, and level 4 may, so that there is less to write. */
+const sleepsItself = (levels: readonly SleepLevel[], { sleepsBeforeDisk }: VllmMeans): boolean =>
+  levels.some((level) => level === 1 || level === 2 || level === 'hybrid' || (level === 4 && sleepsBeforeDisk));
 
 const isCheckpointed = (levels: readonly SleepLevel[]): boolean =>
   levels.some((level) => level === 3 || level === 4 || level === 'hybrid');

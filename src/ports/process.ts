@@ -56,5 +56,13 @@ export interface Processes {
   ask(
     argv: readonly [string, ...string[]],
     limitMs: number,
+    terms?: AskTerms,
   ): Promise<{ readonly code: number | null; readonly output: string }>;
 }
+
+export type AskTerms = {
+  /** Ends it as its time limit would. */
+  readonly signal?: AbortSignal;
+  /** Whose helper it is: it counts as one of that child's own, so that it ends with it, also after a crash of ours. */
+  readonly of?: Child;
+};

@@ -1,9 +1,13 @@
 import { DriverError } from '../engines/driver.ts';
 import type { Machine } from '../ports/machine.ts';
-import type { Processes } from '../ports/process.ts';
+import { reasonOf } from '../engines/wait.ts';
+import type { Child, Processes } from '../ports/process.ts';
 import type { Programs } from '../ports/programs.ts';
 
 export type CudaAction = 'lock' | 'checkpoint' | 'restore' | 'unlock';
+
+/** Whose processes it works on, and until when. A withdrawn order ends it at once. */
+export type CudaOrder = { readonly child: Child; readonly signal: AbortSignal };
 
 export type CudaMeans = {
   readonly program: string;
@@ -54,34 +58,35 @@ export class CudaCheckpoint {
   }
 
   /** `running`, `locked`, `checkpointed` or `failed`; undefined for a process that has no CUDA. */
-  async stateOf(pid: number): Promise<string | undefined> {
-    const { code, output } = await this.#ask(['--get-state', '--pid', String(pid)], STATE_MS);
+  async stateOf(pid: number, on: CudaOrder): Promise<string | undefined> {
+    const { code, output } = await this.#ask(['--get-state', '--pid', String(pid)], STATE_MS, on);
     if (code === null) throw new DriverError(`the CUDA state of process ${pid} could not be read in time`);
     return code === 0 ? output.trim().split('\n').at(-1) : undefined;
   }
 
-  async act(action: CudaAction, pid: number): Promise<void> {
+  async act(action: CudaAction, pid: number, on: CudaOrder): Promise<void> {
     const limit = action === 'lock' ? ['--timeout', String(LOCK_MS)] : [];
-    await this.#do(action, ['--action', action, '--pid', String(pid), ...limit], pid);
+    await this.#do(action, ['--action', action, '--pid', String(pid), ...limit], pid, on);
   }
 
-  async toggle(pid: number): Promise<void> {
-    await this.#do('toggle', ['--toggle', '--pid', String(pid)], pid);
+  async toggle(pid: number, on: CudaOrder): Promise<void> {
+    await this.#do('toggle', ['--toggle', '--pid', String(pid)], pid, on);
   }
 
-  async #do(what: string, args: readonly string[], pid: number): Promise<void> {
+  async #do(what: string, args: readonly string[], pid: number, on: CudaOrder): Promise<void> {
     const { stepMs } = this.#means;
-    const { code, output } = await this.#ask(args, stepMs);
+    const { code, output } = await this.#ask(args, stepMs, on);
     if (code === 0) return;
     const said = output.trim().split('\n').at(-1) ?? '';
     const why = code === null ? `it did not end within ${stepMs / 1_000} s` : said === '' ? `code ${code}` : said;
     throw new DriverError(`cuda-checkpoint could not ${what} process ${pid}: ${why}`);
   }
 
-  #ask(args: readonly string[], limitMs: number) {
+  async #ask(args: readonly string[], limitMs: number, { child, signal }: CudaOrder) {
     const { program, processes, machine } = this.#means;
-    return machine.isRoot
-      ? processes.ask([program, ...args], limitMs)
-      : processes.ask(['sudo', '-n', program, ...args], limitMs);
+    const argv = machine.isRoot ? ([program, ...args] as const) : (['sudo', '-n', program, ...args] as const);
+    const answer = await processes.ask(argv, limitMs, { signal, of: child });
+    if (signal.aborted) throw reasonOf(signal);
+    return answer;
   }
 }

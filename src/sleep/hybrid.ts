@@ -21,7 +21,9 @@ export function hybrid(own: OwnSleep, suspension: Suspension, answerMs: number):
     level: 'hybrid',
     async hindrance(sleeper, signal) {
       if (spoiled !== undefined) return `it did not come back from level hybrid before: ${spoiled}`;
-      return (await own.hindrance(2, sleeper, signal)) ?? own.partHindrance(sleeper) ?? suspension.hindrance(sleeper);
+      return (
+        (await own.hindrance(2, sleeper, signal)) ?? own.partHindrance(sleeper) ?? suspension.hindrance(sleeper, signal)
+      );
     },
     sleep: (sleeper, { signal }) =>
       timed(sleeper.clock, async () => {

@@ -12,7 +12,7 @@ export function level3(suspension: Suspension, own: OwnSleep | undefined): Level
         return `${sleeper.name} runs on ${sleeper.ranks} GPUs that talk to each other, which a checkpoint breaks; use level "hybrid", 1, 2 or 5`;
       // A sleep of its own that failed half way would be all that comes back.
       if ((await own?.sleeps(sleeper, signal)) === true) return `${sleeper.name} is half asleep already`;
-      return suspension.hindrance(sleeper);
+      return suspension.hindrance(sleeper, signal);
     },
     sleep: (sleeper, { signal }) => timed(sleeper.clock, () => suspension.suspend(sleeper, signal)),
     wake: (sleeper, { signal }) => timed(sleeper.clock, () => suspension.resume(sleeper, signal)),

@@ -1,63 +1,89 @@
 import { DriverError, type Done, type Order } from '../engines/driver.ts';
-import type { Sleeper } from '../engines/sleeper.ts';
+import type { OwnSleep, Sleeper } from '../engines/sleeper.ts';
 import { reasonOf } from '../engines/wait.ts';
 import { CheckpointError, type Checkpoint, type Checkpoints } from '../ports/checkpoints.ts';
 import type { Level } from './level.ts';
+import type { Suspension } from './suspension.ts';
+
+/** What level 4 needs of a suspension. */
+type GpuWay = Pick<
+  Suspension,
+  'concerns' | 'unusable' | 'lackOfMemory' | 'suspend' | 'note' | 'untilRoom' | 'resume' | 'proveRunning'
+>;
 
 type CheckpointMeans = {
   readonly checkpoints: Checkpoints;
-  /** What the engine is put to first where it can be, so that the image is small: outermost first. */
-  readonly first: readonly Level[];
+  /** What the engine is put to first where it can be, so that the image is small. */
+  readonly first: Level | undefined;
+  /** The sleep calls it has of its own. */
+  readonly own: OwnSleep | undefined;
+  /** What empties the GPU before the dump, and fills it after the restore. */
+  readonly suspension: GpuWay;
+  /** Whether that is done by catnap, or by the plugin of criu. */
+  readonly cudaDriver: 'self' | 'plugin';
   /** How long it may take to answer once it is back, before what was done first is undone. */
   readonly answerMs: number;
 };
+
+/** What was done to an engine before it went to disk, and has to be undone when it is back. */
+type Before = {
+  readonly first: Level | undefined;
+  readonly onGpu: boolean;
+};
+
+type Saved = Before & { readonly checkpoint: Checkpoint };
 
 /** Level 4: everything the engine is goes to disk, and no process is left. It comes back as the process it was. */
 export class CheckpointLevel implements Level {
   readonly level = 4;
   readonly #means: CheckpointMeans;
-  /** Where it is now, and what it was put to before it went there. */
-  #saved: { readonly checkpoint: Checkpoint; readonly layers: readonly Level[] } | undefined;
+  #saved: Saved | undefined;
 
   constructor(means: CheckpointMeans) {
     this.#means = means;
   }
 
-  hindrance(): Promise<string | undefined> {
-    return this.#means.checkpoints.hindrance();
+  async hindrance(sleeper: Sleeper, signal: AbortSignal): Promise<string | undefined> {
+    const { checkpoints, suspension, own, first } = this.#means;
+    const unable = await checkpoints.hindrance();
+    if (unable !== undefined) return unable;
+    if (!(await suspension.concerns(sleeper, signal))) return undefined;
+    if (sleeper.ranks > 1)
+      return `${sleeper.name} runs on ${sleeper.ranks} GPUs that talk to each other, which a checkpoint breaks; use level "hybrid", 1, 2 or 5`;
+    // A sleep of its own that failed half way would be all that comes back.
+    if ((await own?.sleeps(sleeper, signal)) === true) return `${sleeper.name} is half asleep already`;
+    const unusable = await suspension.unusable(sleeper, signal);
+    // Whoever gives most of it up first is asked about the rest afterwards.
+    return unusable ?? (first === undefined ? suspension.lackOfMemory(sleeper) : undefined);
   }
 
+  /** Whatever fails on the way, the engine is ended: there is no level below this one but that. */
   async sleep(sleeper: Sleeper, order: Order): Promise<Done> {
-    const { clock, child } = sleeper;
+    const { clock } = sleeper;
     const from = clock.now();
-    const layers = await this.#prepare(sleeper, order);
-    sleeper.letGo();
-    try {
-      const checkpoint = await this.#means.checkpoints.save(child, sleeper, order.signal);
-      if (order.signal.aborted) {
-        // Whoever gave up on this has seen to its end, and to what was kept until then.
-        await checkpoint.drop();
-        throw reasonOf(order.signal);
-      }
-      this.#saved = { checkpoint, layers };
-    } catch (error) {
-      if (!child.hasExited) sleeper.takeBack(child);
-      throw failed(`${sleeper.name} cannot sleep at level 4`, error);
-    }
+    const onGpu = await this.#means.suspension.concerns(sleeper, order.signal);
+    const first = await this.#sleepFirst(sleeper, order);
+    if (onGpu) await this.#leaveGpu(sleeper, order.signal);
+    await this.#save(sleeper, { first, onGpu }, order.signal);
     return { actMs: clock.now() - from, proofMs: 0 };
   }
 
   async wake(sleeper: Sleeper, order: Order): Promise<Done> {
+    const { suspension, answerMs } = this.#means;
     const { clock } = sleeper;
     const from = clock.now();
     const saved = this.#saved;
     if (saved === undefined) throw new DriverError(`${sleeper.name} is not on disk`);
+    // Where there is no room for it, it need not come back at all.
+    if (saved.onGpu) await suspension.untilRoom(sleeper, order.signal);
     await this.#restore(sleeper, saved.checkpoint, order.signal);
+    if (saved.onGpu) await this.#returnToGpu(sleeper, order.signal);
     const backAt = clock.now();
-    await sleeper.untilReady(this.#means.answerMs, order.signal);
-    for (const layer of saved.layers.toReversed()) await layer.wake(sleeper, order);
+    await sleeper.untilReady(answerMs, order.signal);
+    const woken = await saved.first?.wake(sleeper, order);
     await this.discard();
-    return { actMs: backAt - from, proofMs: clock.now() - backAt };
+    const actMs = backAt - from + (woken?.actMs ?? 0);
+    return { actMs, proofMs: clock.now() - from - actMs };
   }
 
   async discard(): Promise<void> {
@@ -67,14 +93,41 @@ export class CheckpointLevel implements Level {
   }
 
   /** What it cannot be put to here is left out: the image is larger then. */
-  async #prepare(sleeper: Sleeper, order: Order): Promise<readonly Level[]> {
-    const layers: Level[] = [];
-    for (const layer of this.#means.first) {
-      if ((await layer.hindrance(sleeper, order.signal)) !== undefined) continue;
-      await layer.sleep(sleeper, order);
-      layers.push(layer);
+  async #sleepFirst(sleeper: Sleeper, order: Order): Promise<Level | undefined> {
+    const { first } = this.#means;
+    if (first === undefined || (await first.hindrance(sleeper, order.signal)) !== undefined) return undefined;
+    await first.sleep(sleeper, order);
+    return first;
+  }
+
+  async #leaveGpu(sleeper: Sleeper, signal: AbortSignal): Promise<void> {
+    const { suspension, cudaDriver } = this.#means;
+    const lack = await suspension.lackOfMemory(sleeper);
+    if (lack !== undefined) throw new DriverError(`${sleeper.name} cannot sleep at level 4: ${lack}`);
+    await (cudaDriver === 'self' ? suspension.suspend(sleeper, signal) : suspension.note(sleeper, signal));
+  }
+
+  /** criu ends well although its plugin could not bring the GPU state back, so what the processes say counts. */
+  async #returnToGpu(sleeper: Sleeper, signal: AbortSignal): Promise<void> {
+    const { suspension, cudaDriver } = this.#means;
+    await (cudaDriver === 'self' ? suspension.resume(sleeper, signal) : suspension.proveRunning(sleeper, signal));
+  }
+
+  async #save(sleeper: Sleeper, before: Before, signal: AbortSignal): Promise<void> {
+    const { child } = sleeper;
+    sleeper.letGo();
+    try {
+      const checkpoint = await this.#means.checkpoints.save(child, sleeper, signal);
+      if (signal.aborted) {
+        // Whoever gave up on this has seen to its end, and to what was kept until then.
+        await checkpoint.drop();
+        throw reasonOf(signal);
+      }
+      this.#saved = { ...before, checkpoint };
+    } catch (error) {
+      if (!child.hasExited) sleeper.takeBack(child);
+      throw failed(`${sleeper.name} cannot sleep at level 4`, error);
     }
-    return layers;
   }
 
   /** What is on its way back is the engine's process at once, so that a stop finds it; its end is no crash until it is there. */

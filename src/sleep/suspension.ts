@@ -4,7 +4,7 @@ import type { Sleeper } from '../engines/sleeper.ts';
 import { pause, reasonOf } from '../engines/wait.ts';
 import type { Gpu } from '../ports/gpu.ts';
 import type { Machine } from '../ports/machine.ts';
-import type { CudaAction, CudaCheckpoint } from './cuda-checkpoint.ts';
+import type { CudaAction, CudaCheckpoint, CudaOrder } from './cuda-checkpoint.ts';
 
 export type SuspensionMeans = {
   readonly cuda: CudaCheckpoint;
@@ -20,63 +20,119 @@ const HOST_MARGIN_MIB = 1_024;
 
 type Held = { readonly pid: number; readonly uuid: string; readonly mib: number };
 
+/** Those that were on the GPU, and how much they need of each to come back. */
+type Frozen = { readonly pids: readonly number[]; readonly needs: ReadonlyMap<string, number> };
+
+const NONE: Frozen = { pids: [], needs: new Map() };
+
 /**
  * The GPU state of all processes of one engine, moved to host memory and back. All are locked before any is frozen, and all
  * are restored before any runs again, since they may wait for each other.
  */
 export class Suspension {
   readonly #means: SuspensionMeans;
-  /** Those that were frozen, and how much they need to come back. */
-  #frozen: readonly number[] = [];
-  #needs: ReadonlyMap<string, number> = new Map();
+  #frozen: Frozen = NONE;
 
   constructor(means: SuspensionMeans) {
     this.#means = means;
   }
 
+  /** Whether any of its processes is on a GPU. Where neither the driver nor what they have mapped tells, each is asked. */
+  async concerns(sleeper: Sleeper, signal: AbortSignal): Promise<boolean> {
+    const { gpu, cuda } = this.#means;
+    if ((await this.#likely(sleeper)).size > 0) return true;
+    const sight = await gpu.read(0);
+    if (sight.kind === 'absent' || (sight.kind === 'read' && sight.reading.devices.length === 0)) return false;
+    if ((await cuda.hindrance()) !== undefined || !(await cuda.hasSteps())) return false;
+    return (await this.#users(sleeper, signal)).length > 0;
+  }
+
   /** Why this engine cannot be frozen now. */
-  async hindrance(sleeper: Sleeper): Promise<string | undefined> {
-    const { cuda, machine } = this.#means;
+  async hindrance(sleeper: Sleeper, signal: AbortSignal): Promise<string | undefined> {
+    return (await this.unusable(sleeper, signal)) ?? this.lackOfMemory(sleeper);
+  }
+
+  /** What the tools lack for it. */
+  async unusable(sleeper: Sleeper, signal: AbortSignal): Promise<string | undefined> {
+    const { cuda } = this.#means;
     const unusable = await cuda.hindrance();
     if (unusable !== undefined) return unusable;
-    const held = await this.#held(sleeper);
-    const pids = await this.#users(sleeper, held);
+    const pids = await this.#users(sleeper, signal);
     if (pids.length === 0) return `no process of ${sleeper.name} uses CUDA`;
     if (pids.length > 1 && !(await cuda.hasSteps()))
       return `this cuda-checkpoint freezes one process at a time, and ${sleeper.name} uses CUDA in ${pids.length} (driver 555 and later can)`;
-    const needs = sum(held);
-    const available = await machine.availableMib();
-    if (available !== undefined && needs + HOST_MARGIN_MIB > available)
-      return `its ${needs} MiB of GPU memory do not fit into host memory: ${available} MiB are available`;
     return undefined;
+  }
+
+  /** What it holds on the GPU now goes to host memory, if only for a while. */
+  async lackOfMemory(sleeper: Sleeper): Promise<string | undefined> {
+    const needs = sum(await this.#held(sleeper));
+    const available = await this.#means.machine.availableMib();
+    if (available === undefined || needs + HOST_MARGIN_MIB <= available) return undefined;
+    return `its ${needs} MiB of GPU memory do not fit into host memory: ${available} MiB are available`;
   }
 
   /** After a rejection the engine runs as before, or is not to be used again; its probes tell which. */
   async suspend(sleeper: Sleeper, signal: AbortSignal): Promise<void> {
-    const held = await this.#held(sleeper);
-    const pids = await this.#users(sleeper, held);
-    if (pids.length === 0) throw new DriverError(`no process of ${sleeper.name} uses CUDA any more`);
-    this.#needs = byDevice(held);
-    this.#frozen = pids;
-    if (await this.#means.cuda.hasSteps()) {
-      await this.#orBack('lock', pids, ['unlock'], signal);
-      await this.#orBack('checkpoint', pids, ['restore', 'unlock'], signal);
+    const { pids } = await this.note(sleeper, signal);
+    const { cuda } = this.#means;
+    const on = { child: sleeper.child, signal };
+    if (await cuda.hasSteps()) {
+      await this.#orBack('lock', pids, ['unlock'], on);
+      await this.#orBack('checkpoint', pids, ['restore', 'unlock'], on);
     } else {
-      for (const pid of pids) await this.#means.cuda.toggle(pid);
+      for (const pid of pids) await cuda.toggle(pid, on);
     }
   }
 
   async resume(sleeper: Sleeper, signal: AbortSignal): Promise<void> {
-    await this.#untilRoom(sleeper, signal);
+    await this.untilRoom(sleeper, signal);
     const { cuda } = this.#means;
+    const { pids } = this.#frozen;
+    const on = { child: sleeper.child, signal };
     if (await cuda.hasSteps()) {
-      await this.#all('restore', this.#frozen);
-      await this.#all('unlock', this.#frozen);
-      await this.#areAll('running', this.#frozen);
+      await this.#all('restore', pids, on);
+      await this.#all('unlock', pids, on);
+      await this.#areAll('running', pids, on);
     } else {
-      for (const pid of this.#frozen) await cuda.toggle(pid);
+      for (const pid of pids) await cuda.toggle(pid, on);
     }
-    this.#frozen = [];
+    this.#frozen = NONE;
+  }
+
+  /** Remembers who is on the GPU, for whoever else freezes them. */
+  async note(sleeper: Sleeper, signal: AbortSignal): Promise<{ readonly pids: readonly number[] }> {
+    const [held, pids] = [await this.#held(sleeper), await this.#users(sleeper, signal)];
+    if (pids.length === 0) throw new DriverError(`no process of ${sleeper.name} uses CUDA any more`);
+    this.#frozen = { pids, needs: byDevice(held) };
+    return this.#frozen;
+  }
+
+  /** Whether those that were noted run again, for whoever else has brought them back. */
+  async proveRunning(sleeper: Sleeper, signal: AbortSignal): Promise<void> {
+    const { pids } = this.#frozen;
+    if (await this.#means.cuda.hasSteps()) await this.#areAll('running', pids, { child: sleeper.child, signal });
+    this.#frozen = NONE;
+  }
+
+  /** A restore that runs out of memory ruins the process for good, so there must be room before it is tried. */
+  async untilRoom({ name, clock }: Sleeper, signal: AbortSignal): Promise<void> {
+    const deadline = after(clock.now(), this.#means.freeMs);
+    for (;;) {
+      const sight = await this.#means.gpu.read(0);
+      if (signal.aborted) throw reasonOf(signal);
+      if (sight.kind !== 'read') return;
+      const { needs: wanted } = this.#frozen;
+      const short = sight.reading.devices.find(({ uuid, freeMib }) => freeMib < (wanted.get(uuid) ?? 0));
+      if (short === undefined) return;
+      if (clock.now() >= deadline) {
+        const needs = wanted.get(short.uuid) ?? 0;
+        throw new DriverError(
+          `${name} needs ${needs} MiB of ${short.uuid} to come back, and ${short.freeMib} MiB are free`,
+        );
+      }
+      await pause(clock, LOOK_EVERY_MS, signal);
+    }
   }
 
   /** Does one step for all of them; where one fails, those that were done are brought back. */
@@ -84,49 +140,32 @@ export class Suspension {
     action: CudaAction,
     pids: readonly number[],
     back: readonly CudaAction[],
-    signal: AbortSignal,
+    on: CudaOrder,
   ): Promise<void> {
     const { cuda } = this.#means;
-    const ends = await Promise.allSettled(pids.map((pid) => cuda.act(action, pid)));
+    const ends = await Promise.allSettled(pids.map((pid) => cuda.act(action, pid, on)));
     const failed = ends.find((end) => end.status === 'rejected');
     // Whoever took the order back ends the process; by now its number may be somebody else's.
-    if (signal.aborted) throw reasonOf(signal);
+    if (on.signal.aborted) throw reasonOf(on.signal);
     if (failed === undefined) return;
     const done = pids.filter((_, at) => ends[at]?.status === 'fulfilled');
     // Those that failed at this step are still locked. Where the way back fails as well, the engine's probes will tell.
     for (const step of back) {
-      await Promise.allSettled((step === 'unlock' ? pids : done).map((pid) => cuda.act(step, pid)));
+      await Promise.allSettled((step === 'unlock' ? pids : done).map((pid) => cuda.act(step, pid, on)));
     }
     throw failed.reason;
   }
 
-  async #all(action: CudaAction, pids: readonly number[]): Promise<void> {
-    await Promise.all(pids.map((pid) => this.#means.cuda.act(action, pid)));
+  async #all(action: CudaAction, pids: readonly number[], on: CudaOrder): Promise<void> {
+    const ends = await Promise.allSettled(pids.map((pid) => this.#means.cuda.act(action, pid, on)));
+    const failed = ends.find((end) => end.status === 'rejected');
+    if (failed !== undefined) throw failed.reason;
   }
 
-  async #areAll(state: string, pids: readonly number[]): Promise<void> {
+  async #areAll(state: string, pids: readonly number[], on: CudaOrder): Promise<void> {
     for (const pid of pids) {
-      const found = await this.#means.cuda.stateOf(pid);
+      const found = await this.#means.cuda.stateOf(pid, on);
       if (found !== state) throw new DriverError(`process ${pid} should be ${state} and is ${found ?? 'gone'}`);
-    }
-  }
-
-  /** A restore that runs out of memory ruins the process for good, so there must be room before it is tried. */
-  async #untilRoom({ name, clock }: Sleeper, signal: AbortSignal): Promise<void> {
-    const deadline = after(clock.now(), this.#means.freeMs);
-    for (;;) {
-      const sight = await this.#means.gpu.read(0);
-      if (signal.aborted) throw reasonOf(signal);
-      if (sight.kind !== 'read') return;
-      const short = sight.reading.devices.find(({ uuid, freeMib }) => freeMib < (this.#needs.get(uuid) ?? 0));
-      if (short === undefined) return;
-      if (clock.now() >= deadline) {
-        const needs = this.#needs.get(short.uuid) ?? 0;
-        throw new DriverError(
-          `${name} needs ${needs} MiB of ${short.uuid} to come back, and ${short.freeMib} MiB are free`,
-        );
-      }
-      await pause(clock, LOOK_EVERY_MS, signal);
     }
   }
 
@@ -138,14 +177,19 @@ export class Suspension {
     );
   }
 
-  /** Those that run CUDA now: by what the driver lists, by what they have mapped, and where neither tells, by asking each. */
-  async #users(sleeper: Sleeper, held: readonly Held[]): Promise<readonly number[]> {
-    const { machine, cuda } = this.#means;
-    const everyone = await sleeper.child.everyone();
-    const likely = new Set([...held.map(({ pid }) => pid), ...(await machine.mapsGpu(everyone))]);
-    const asked = likely.size > 0 ? [...likely] : everyone;
+  /** By what the driver lists, and by what they have mapped. */
+  async #likely(sleeper: Sleeper): Promise<ReadonlySet<number>> {
+    const [held, everyone] = await Promise.all([this.#held(sleeper), sleeper.child.everyone()]);
+    return new Set([...held.map(({ pid }) => pid), ...(await this.#means.machine.mapsGpu(everyone))]);
+  }
+
+  /** Those that run CUDA now: by what is likely, and where nothing tells, by asking each. */
+  async #users(sleeper: Sleeper, signal: AbortSignal): Promise<readonly number[]> {
+    const { cuda } = this.#means;
+    const likely = await this.#likely(sleeper);
+    const asked = likely.size > 0 ? [...likely] : await sleeper.child.everyone();
     if (likely.size > 0 && !(await cuda.hasSteps())) return asked;
-    const states = await Promise.all(asked.map((pid) => cuda.stateOf(pid)));
+    const states = await Promise.all(asked.map((pid) => cuda.stateOf(pid, { child: sleeper.child, signal })));
     const odd = states.find((state) => state !== undefined && state !== 'running');
     if (odd !== undefined) throw new DriverError(`a process of ${sleeper.name} is ${odd} already`);
     return asked.filter((_, at) => states[at] === 'running');

@@ -64,7 +64,10 @@ function storeIn(folder: string, { host }: SystemProcesses, maxBytes = 0): Image
 function checkpointsOf(command: string, images: ImageStore, processes: SystemProcesses): CriuCheckpoints {
   const { host } = processes;
   const programs = systemPrograms(process.env);
-  const criu = new Criu({ command, plugins: undefined }, { programs, processes, isRoot: process.geteuid?.() === 0 });
+  const criu = new Criu(
+    { command, plugins: undefined, cudaCheckpoint: 'cuda-checkpoint' },
+    { programs, processes, isRoot: process.geteuid?.() === 0 },
+  );
   const portIsFree = (port: number): Promise<boolean> => processes.portIsFree(port);
   const onProblem = (message: string): never => {
     throw new Error(message);

@@ -9,7 +9,6 @@ const test = base.extend<{ lab: Lab }>({
   lab: async ({ engines }, use) => {
     const lab = new Lab(engines.folder);
     await use(lab);
-    lab.ledger.close();
   },
 });
 

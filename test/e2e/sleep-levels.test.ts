@@ -8,11 +8,7 @@ import { test as base, type Start } from '../helpers/e2e.ts';
 import { Lab } from '../helpers/lab.ts';
 import { Metrics } from '../helpers/metrics.ts';
 
-const test = base.extend('lab', async ({ folder }, { onCleanup }) => {
-  const lab = new Lab(folder);
-  onCleanup(() => lab.ledger.close());
-  return lab;
-});
+const test = base.extend('lab', async ({ folder }) => new Lab(folder));
 
 const Answer = z.object({ choices: z.tuple([z.object({ message: z.object({ content: z.string() }) })]) });
 

@@ -12,17 +12,13 @@ test(
   { timeout: LIMIT_MS },
   async ({ expect, start, folder }) => {
     const lab = new Lab(folder);
-    try {
-      const catnap = await start(stormConfig(lab), { env: lab.env });
-      const { wrong, refused, swaps, faults, answered } = await swapStorm(catnap, lab, SWAPS, chance(SEED));
-      expect(wrong).toEqual([]);
-      expect(refused).toEqual([]);
-      expect(swaps).toBeGreaterThanOrEqual(SWAPS);
-      // It was a storm.
-      expect([faults > SWAPS / 20, answered >= SWAPS]).toEqual([true, true]);
-      expect(catnap.facts('sleep-escalated').length).toBeGreaterThan(0);
-    } finally {
-      lab.ledger.close();
-    }
+    const catnap = await start(stormConfig(lab), { env: lab.env });
+    const { wrong, refused, swaps, faults, answered } = await swapStorm(catnap, lab, SWAPS, chance(SEED));
+    expect(wrong).toEqual([]);
+    expect(refused).toEqual([]);
+    expect(swaps).toBeGreaterThanOrEqual(SWAPS);
+    // It was a storm.
+    expect([faults > SWAPS / 20, answered >= SWAPS]).toEqual([true, true]);
+    expect(catnap.facts('sleep-escalated').length).toBeGreaterThan(0);
   },
 );

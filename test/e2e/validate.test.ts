@@ -23,11 +23,7 @@ const test = base
         return { code, err, report: out === '' ? undefined : JSON.parse(out) };
       },
   )
-  .extend('lab', ({ folder }, { onCleanup }) => {
-    const lab = new Lab(folder);
-    onCleanup(() => lab.ledger.close());
-    return lab;
-  });
+  .extend('lab', ({ folder }) => new Lab(folder));
 
 const outcomes = (report: { levels: { level: unknown; outcome: unknown }[] }) =>
   Object.fromEntries(report.levels.map(({ level, outcome }) => [level, outcome]));

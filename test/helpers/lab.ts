@@ -7,6 +7,7 @@ import type { Settings } from '../fixtures/lab/settings.ts';
 
 const PROGRAMS = join(import.meta.dirname, '../fixtures/lab');
 const TOOLS = ['vllm', 'nvidia-smi', 'cuda-checkpoint'] as const;
+type Tool = (typeof TOOLS)[number] | 'criu';
 
 type VllmInput = Extract<ModelInput, { backend?: 'vllm_serve' | 'vllm' | undefined }>;
 type More = Partial<Omit<VllmInput, 'env'>> & { readonly env?: Readonly<Record<string, string>> };
@@ -15,6 +16,7 @@ type More = Partial<Omit<VllmInput, 'env'>> & { readonly env?: Readonly<Record<s
 export class Lab {
   readonly ledger: Ledger;
   readonly #folder: string;
+  #criu: string | undefined;
 
   /** By default one GPU that holds one model of the usual size and the sleeping rests of several. */
   constructor(folder: string, totalsMib: readonly number[] = [24_000]) {
@@ -33,7 +35,22 @@ export class Lab {
     this.ledger.plan({ point: 'cuda.driver', kind: version, times: 1_000_000 });
   }
 
-  tool(name: (typeof TOOLS)[number]): string {
+  /** From now on the real criu there is can write its engines to disk, and knows of their GPU memory. */
+  useCriu(path: string): void {
+    this.#criu = path;
+    this.#program('criu', join(PROGRAMS, 'criu.ts'), `env REAL_CRIU='${path}' `);
+    this.#program('vllm', join(PROGRAMS, 'vllm.ts'), `perl '${join(PROGRAMS, 'no-io-uring.pl')}' `);
+  }
+
+  /** A plugin of criu that empties GPUs; it lies in the folder that is given back. */
+  plugin(): string {
+    const folder = join(this.#folder, 'plugins');
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, 'cuda_plugin.so'), '');
+    return folder;
+  }
+
+  tool(name: Tool): string {
     return join(this.#folder, 'bin', name);
   }
 
@@ -47,7 +64,10 @@ export class Lab {
     return {
       vllm_command: this.tool('vllm'),
       gpu: { nvidia_smi_path: this.tool('nvidia-smi'), free_timeout_secs: 2 },
-      checkpoint: { cuda_checkpoint_path: this.tool('cuda-checkpoint') },
+      checkpoint: {
+        cuda_checkpoint_path: this.tool('cuda-checkpoint'),
+        ...(this.#criu !== undefined && { criu_path: this.tool('criu'), images_dir: join(this.#folder, 'images') }),
+      },
     };
   }
 
@@ -56,8 +76,8 @@ export class Lab {
     return { model_path: 'lab/model', env: { ...env, LAB_VLLM: JSON.stringify(settings) }, ...more };
   }
 
-  #program(name: string, source: string): void {
-    const node = `exec '${process.execPath}' --disable-warning=ExperimentalWarning '${source}' "$@"`;
+  #program(name: string, source: string, before = ''): void {
+    const node = `exec ${before}'${process.execPath}' --disable-warning=ExperimentalWarning '${source}' "$@"`;
     writeFileSync(
       join(this.#folder, 'bin', name),
       `#!/bin/sh\nLAB='${this.#folder}'\nNODE_COMPILE_CACHE='${tmpdir()}/catnap-lab-cache'\nexport LAB NODE_COMPILE_CACHE\n${node}\n`,

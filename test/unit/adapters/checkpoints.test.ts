@@ -38,7 +38,10 @@ async function machine(folder: string, onRevive: (revived: ScriptedChild) => voi
   const programs = { find: async () => ({ path: '/usr/sbin/criu', mark: '1' }) };
   const checkpoints = new CriuCheckpoints({
     host,
-    criu: new Criu({ command: 'criu', plugins: undefined }, { programs, processes, isRoot: true }),
+    criu: new Criu(
+      { command: 'criu', plugins: undefined, cudaCheckpoint: 'cuda-checkpoint' },
+      { programs, processes, isRoot: true },
+    ),
     images: new ImageStore({ folder: join(folder, 'images'), maxBytes: 0, table, state: 's' }),
     portIsFree: async () => true,
     onProblem: () => {},

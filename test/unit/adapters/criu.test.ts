@@ -21,7 +21,8 @@ function machine({
   processes.answer = (argv) => (argv.includes('--version') ? V4 : answer(argv));
   const places = new Map(found.map((path) => [path, { path, mark: '1' }]));
   const find = async (name: string) => places.get(name.includes('/') ? name : `/usr/bin/${name}`);
-  const criu = new Criu({ command: 'criu', plugins }, { programs: { find }, processes, isRoot });
+  const cudaCheckpoint = 'cuda-checkpoint';
+  const criu = new Criu({ command: 'criu', plugins, cudaCheckpoint }, { programs: { find }, processes, isRoot });
   return { criu, processes, places };
 }
 

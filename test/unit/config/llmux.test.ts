@@ -78,16 +78,6 @@ test('sleep levels are those that were asked for, and the others are there for w
 });
 
 describe('what this version does not do is said', () => {
-  test('sleep levels that this version does not do are accepted, warned about, and stop the model', ({ expect }) => {
-    for (const sleep_level of LEVELS.vllm_serve.accepted) {
-      const config = { models: { a: { model_path: 'x', sleep_level } } };
-      expect(warningsOf(config)).toEqual([
-        `models.a.sleep_level is ${sleep_level}, which this version does not do for vllm_serve: the model is stopped instead (level 5)`,
-      ]);
-      expect(goodConfig(config).models['a']?.sleep_level).toBe(5);
-    }
-  });
-
   test('keys that only those policies read are named', ({ expect }) => {
     const policy = {
       coalesce_window_ms: 2000,

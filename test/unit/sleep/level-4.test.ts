@@ -1,4 +1,4 @@
-import { test } from 'vitest';
+import { describe, test } from 'vitest';
 import type { ModelInput } from '../../../src/config/schema.ts';
 import { CheckpointError, type Checkpoint, type Checkpoints } from '../../../src/ports/checkpoints.ts';
 import type { Level } from '../../../src/sleep/level.ts';
@@ -37,9 +37,30 @@ class ScriptedCheckpoints implements Checkpoints {
   }
 }
 
-async function awake(...first: Level[]) {
-  const checkpoints = new ScriptedCheckpoints();
-  const engine = oneEngine(ALPHA, { levels: [new CheckpointLevel({ checkpoints, first, answerMs: 1_000 })] });
+type Gpu = ConstructorParameters<typeof CheckpointLevel>[0]['suspension'];
+
+/** A GPU that tells what is done with it; by default the engine uses none. */
+function gpuWay(did: string[], over: Partial<Gpu> = {}): Gpu {
+  const step = (name: string) => async () => void did.push(name);
+  return {
+    concerns: async () => false,
+    unusable: async () => undefined,
+    lackOfMemory: async () => undefined,
+    suspend: step('suspend'),
+    note: async () => (did.push('note'), { pids: [] }),
+    untilRoom: step('room'),
+    resume: step('resume'),
+    proveRunning: step('prove'),
+    ...over,
+  };
+}
+
+type Terms = { readonly first?: Level; readonly gpu?: Partial<Gpu>; readonly cudaDriver?: 'self' | 'plugin' };
+
+async function awake({ first, gpu = {}, cudaDriver = 'self' }: Terms = {}, checkpoints = new ScriptedCheckpoints()) {
+  const suspension = gpuWay(checkpoints.did, gpu);
+  const means = { checkpoints, first, own: undefined, suspension, cudaDriver, answerMs: 1_000 };
+  const engine = oneEngine(ALPHA, { levels: [new CheckpointLevel(means)] });
   await startUp(engine);
   return { ...engine, checkpoints };
 }
@@ -68,16 +89,63 @@ test('its end on disk is no crash, and what comes back is the engine, watched as
   expect(told.exited).toEqual([[1, 'srv has ended, and its way back from disk hides how']]);
 });
 
-test('it is put to the levels before first and woken from them in turn; what it cannot be put to is left out', async ({
-  expect,
-}) => {
-  const did: string[] = [];
-  const { driver, checkpoints } = await awake(layer(did, 'a'), layer(did, 'b', 'it cannot'), layer(did, 'c'));
-  checkpoints.onSave = () => did.push('save');
-  checkpoints.onRestore = () => did.push('restore');
-  await driver.sleep(4, order(2).order);
-  await driver.wake(4, order(3).order);
-  expect(did).toEqual(['a sleeps', 'c sleeps', 'save', 'restore', 'c wakes', 'a wakes']);
+test('it is put to level 2 first, and left as it is where it cannot be', async ({ expect }) => {
+  for (const [hindrance, before, after] of [
+    [undefined, ['it sleeps'], ['it wakes']],
+    ['it cannot', [], []],
+  ] as const) {
+    const checkpoints = new ScriptedCheckpoints();
+    const { driver } = await awake({ first: layer(checkpoints.did, 'it', hindrance) }, checkpoints);
+    await driver.sleep(4, order(2).order);
+    await driver.wake(4, order(3).order);
+    expect(checkpoints.did).toEqual([...before, 'save', 'restore', ...after, 'drop']);
+  }
+});
+
+describe('on a GPU', () => {
+  const onGpu = { concerns: async () => true };
+
+  test('its memory is emptied after its own sleep, and filled before its own wake, where there is room', async ({
+    expect,
+  }) => {
+    for (const [cudaDriver, leaves, returns] of [
+      ['self', 'suspend', 'resume'],
+      ['plugin', 'note', 'prove'],
+    ] as const) {
+      const checkpoints = new ScriptedCheckpoints();
+      const { driver } = await awake({ first: layer(checkpoints.did, 'it'), gpu: onGpu, cudaDriver }, checkpoints);
+      await driver.sleep(4, order(2).order);
+      expect(checkpoints.did.splice(0)).toEqual(['it sleeps', leaves, 'save']);
+      await driver.wake(4, order(3).order);
+      expect(checkpoints.did).toEqual(['room', 'restore', returns, 'it wakes', 'drop']);
+    }
+  });
+
+  test('nothing is written while it is on the GPU, and nothing restored where there is no room', async ({ expect }) => {
+    const fails = (why: string) => async () => Promise.reject(new Error(why));
+    const stuck = await awake({ gpu: { ...onGpu, suspend: fails('it could not be locked') } });
+    await expect(stuck.driver.sleep(4, order(2).order)).rejects.toThrow('it could not be locked');
+    expect(stuck.checkpoints.did).toEqual([]);
+    const full = await awake({ gpu: { ...onGpu, untilRoom: fails('there is no room') } });
+    await full.driver.sleep(4, order(2).order);
+    await expect(full.driver.wake(4, order(3).order)).rejects.toThrow('there is no room');
+    expect(full.checkpoints.did).toEqual(['suspend', 'save']);
+  });
+
+  test('what the tools lack is told before anything is done; host memory counts for what is left after its own sleep', async ({
+    expect,
+  }) => {
+    const lack = { ...onGpu, lackOfMemory: async () => '9 MiB do not fit' };
+    const rough = await awake({ gpu: lack });
+    await expect(rough.driver.sleep(4, order(2).order)).rejects.toThrow(/^9 MiB do not fit/);
+    expect(rough.checkpoints.did).toEqual([]);
+    const checkpoints = new ScriptedCheckpoints();
+    const slim = await awake({ first: layer(checkpoints.did, 'it'), gpu: lack }, checkpoints);
+    await expect(slim.driver.sleep(4, order(2).order)).rejects.toThrow('cannot sleep at level 4: 9 MiB do not fit');
+    expect(checkpoints.did).toEqual(['it sleeps']);
+    const none = await awake({ gpu: { ...onGpu, unusable: async () => 'no cuda-checkpoint' } });
+    await expect(none.driver.sleep(4, order(2).order)).rejects.toThrow('no cuda-checkpoint');
+  });
 });
 
 test('a failed save says why, and the process it has left is watched again', async ({ expect }) => {
@@ -147,7 +215,7 @@ test('a save that ends after it was given up leaves nothing on disk', async ({ e
 
 test('what hinders it is told before anything is done', async ({ expect }) => {
   const did: string[] = [];
-  const { driver, clock, checkpoints } = await awake(layer(did, 'a'));
+  const { driver, clock, checkpoints } = await awake({ first: layer(did, 'a') });
   checkpoints.hinders = 'criu needs root';
   const sleep = watched(driver.sleep(4, order(2).order));
   await clock.advance(1);

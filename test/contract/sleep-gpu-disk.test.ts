@@ -1,0 +1,131 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { describe } from 'vitest';
+import type { ConfigInput } from '../../src/config/schema.ts';
+import type { Driver } from '../../src/engines/driver.ts';
+import { requireCriu } from '../helpers/criu.ts';
+import { Lab } from '../helpers/lab.ts';
+import { order, test as base, type Engines } from './engines.ts';
+
+/** vLLM and a GPU that are not there, and the real criu. */
+const test = base.extend<{ lab: Lab }>({
+  lab: async ({ engines, skip }, use) => {
+    const lab = new Lab(engines.folder, [24_000, 24_000]);
+    lab.useCriu(await requireCriu({ skip }));
+    await use(lab);
+  },
+});
+
+async function says(driver: Driver): Promise<string> {
+  const body = JSON.stringify({ model: 'alpha', prompt: 'What is a cat?', max_tokens: 6, temperature: 0 });
+  const headers = { 'content-type': 'application/json' };
+  const answer = await fetch(`${driver.backend?.origin}/v1/completions`, { method: 'POST', headers, body });
+  return `${answer.status} ${JSON.parse(await answer.text())?.choices?.[0]?.text}`;
+}
+
+async function awake(engines: Engines, lab: Lab, more: Partial<NonNullable<ConfigInput['checkpoint']>> = {}) {
+  const { checkpoint, ...root } = lab.root;
+  const engine = engines.make(lab.vllm(), { ...root, checkpoint: { ...checkpoint, ...more } });
+  await engine.driver.start(order(1).order);
+  return engine;
+}
+
+/** What was done to the GPU and by criu, without the numbers of processes. */
+const steps = (lab: Lab): string[] =>
+  lab.ledger
+    .events()
+    .filter(({ what }) => what === 'cuda' || what === 'criu')
+    .map(({ detail }) => detail.split(' ')[0] ?? '');
+const used = (lab: Lab): number => lab.ledger.usedMib('GPU-lab-0') + lab.ledger.usedMib('GPU-lab-1');
+const images = (lab: Lab): string[] => {
+  const folder = lab.root.checkpoint?.images_dir ?? '';
+  return existsSync(folder) ? readdirSync(folder) : [];
+};
+const failure = (promise: Promise<unknown>): Promise<string> =>
+  promise.then(
+    () => 'none',
+    (error: Error) => error.message,
+  );
+
+describe('vLLM on disk', () => {
+  test('asleep at level 2, off the GPU, written to disk; and back the other way', async ({ engines, lab, expect }) => {
+    const { driver } = await awake(engines, lab);
+    const [before, pid] = [await says(driver), driver.running?.pid];
+    await driver.sleep(4, order(2).order);
+    expect([used(lab), await driver.members(), images(lab).length]).toEqual([0, [], 1]);
+    await driver.wake(4, order(3).order);
+    expect([await says(driver), driver.running?.pid, images(lab), used(lab)]).toEqual([before, pid, [], 14_700]);
+    expect(steps(lab)).toEqual(['lock', 'checkpoint', 'dump', 'restore', 'restore', 'unlock']);
+    const calls = lab.ledger.events('called').map(({ detail }) => detail.split(' ').slice(0, 2).join(' '));
+    expect(calls.filter((call) => call.startsWith('POST'))).toEqual([
+      'POST /sleep?level=2&mode=wait',
+      'POST /wake_up?tags=weights',
+      'POST /collective_rpc',
+      'POST /wake_up?tags=kv_cache',
+      'POST /reset_prefix_cache',
+    ]);
+  });
+
+  test('the plugin of criu may empty the GPU; what it could not bring back is noticed', async ({
+    engines,
+    lab,
+    expect,
+  }) => {
+    const plugin = { cuda_driver: 'plugin' as const, cuda_plugin_dir: lab.plugin() };
+    const { driver } = await awake(engines, lab, plugin);
+    const before = await says(driver);
+    await driver.sleep(4, order(2).order);
+    expect(used(lab)).toBe(0);
+    await driver.wake(4, order(3).order);
+    expect(await says(driver)).toBe(before);
+    expect(steps(lab)).toEqual(['dump', 'restore']);
+    lab.ledger.plan({ point: 'criu.restore', kind: 'plugin' });
+    await driver.sleep(4, order(4).order);
+    expect(await failure(driver.wake(4, order(5).order))).toMatch(/should be running and is checkpointed/);
+    await driver.stop(order(6).order);
+    expect([used(lab), images(lab)]).toEqual([0, []]);
+  });
+
+  test('whatever step fails, it is told, and the stop that follows leaves nothing', async ({
+    engines,
+    lab,
+    expect,
+  }) => {
+    for (const [point, kind, told] of [
+      ['criu.dump', 'fail', /cannot sleep at level 4: .*no room for the image/],
+      ['criu.restore', 'fail', /did not come back from disk: .*was changed or removed while it was on disk/],
+      ['cuda.restore', 'fail', /could not restore process \d+/],
+    ] as const) {
+      const { driver, exits } = await awake(engines, lab);
+      lab.ledger.plan({ point, kind });
+      const end = await failure(driver.sleep(4, order(2).order).then(() => driver.wake(4, order(3).order)));
+      expect([point, end]).toEqual([point, expect.stringMatching(told)]);
+      expect([point, driver.backend]).toEqual([point, undefined]);
+      await driver.stop(order(4).order);
+      expect([point, used(lab), images(lab), exits]).toEqual([point, 0, [], []]);
+    }
+  });
+
+  test('an order that is withdrawn ends cuda-checkpoint and criu with it', async ({ engines, lab, expect }) => {
+    for (const point of ['cuda.checkpoint', 'criu.restore']) {
+      const { driver } = await awake(engines, lab);
+      lab.ledger.plan({ point, kind: 'hang' });
+      const [sleep, wake] = [order(2), order(3)];
+      const end = failure(driver.sleep(4, sleep.order).then(() => driver.wake(4, wake.order)));
+      const began = () => lab.ledger.events('fault').filter(({ detail }) => detail === `${point}: hang`).length === 1;
+      await expect.poll(began, { timeout: 30_000 }).toBe(true);
+      sleep.withdraw();
+      wake.withdraw();
+      expect([point, await end]).toEqual([point, 'the order was withdrawn']);
+      await driver.stop(order(4).order);
+      expect([point, used(lab), images(lab), await driver.members()]).toEqual([point, 0, [], []]);
+    }
+  });
+
+  test('several GPUs that work together are refused before anything is done', async ({ engines, lab, expect }) => {
+    const model = lab.vllm({}, { extra_args: ['--tensor-parallel-size', '2'] });
+    const { driver } = engines.make(model, lab.root);
+    await driver.start(order(1).order);
+    expect(await failure(driver.sleep(4, order(2).order))).toMatch(/runs on 2 GPUs/);
+    expect([steps(lab), images(lab)]).toEqual([[], []]);
+  });
+});
