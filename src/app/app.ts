@@ -353,6 +353,7 @@ function limitsOf(config: Config): Gate['limits'] {
     connectMs: ms(config.connect_timeout_secs),
     commentAfterMs: msOrNever(config.wait_comment_after_secs),
     commentEveryMs: ms(config.wait_comment_every_secs),
+    drainReplays: config.policy.drain_replays,
     maxPriority: config.policy.max_header_priority,
   };
 }

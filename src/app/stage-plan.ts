@@ -1,7 +1,15 @@
 import { effectiveTarget } from '../config/inflight.ts';
 import type { Config, ModelConfig } from '../config/schema.ts';
 import type { EngineRules } from '../core/engine.ts';
-import { engineId, modelId, type EngineId, type ModelId, type NapLevel, type SleepLevel } from '../core/kinds.ts';
+import {
+  engineId,
+  FOREVER,
+  modelId,
+  type EngineId,
+  type ModelId,
+  type NapLevel,
+  type SleepLevel,
+} from '../core/kinds.ts';
 import type { ModelTerms } from '../core/member.ts';
 import { POLICIES } from '../core/policy/index.ts';
 import type { PolicyTerms } from '../core/policy/policy.ts';
@@ -30,11 +38,15 @@ export function stageOf(config: Config, costs: CostsByModel): StageOptions {
     capacity: capacityOf(config),
     policy: POLICIES[policy.policy_type](policyTermsOf(config)),
     drains: policy.drain_before_switch,
-    drainMs: ms(policy.drain_timeout_secs),
+    drainMs: drainMsOf(config),
     minActiveMs: ms(policy.min_active_secs),
     priorityStepMs: ms(policy.priority_step_secs),
   };
 }
+
+/** Without `drain_before_switch` it is no deadline of a drain but what one request is given. */
+const drainMsOf = ({ policy }: Config): number =>
+  policy.drain_before_switch && policy.drain_deadline === 'wait' ? FOREVER : ms(policy.drain_timeout_secs);
 
 export const capacityOf = ({ gpu }: Config): number => gpu.capacity_mib ?? ONE;
 

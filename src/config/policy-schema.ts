@@ -20,7 +20,15 @@ export const PolicySchema = z.strictObject({
   sleep_level: key(sleepLevel().default(5), 'The sleep level of models that name none.'),
   drain_timeout_secs: key(
     seconds(0).default(600),
-    'How long a swap waits for requests that are being served before it cuts them.',
+    'How long a swap waits for requests that are being served before `drain_deadline` applies.',
+  ),
+  drain_deadline: key(
+    z.enum(['abort', 'wait']).default('abort'),
+    'What happens to requests that are still being served at `drain_timeout_secs`. `abort`: they are cut; one that has had no byte of its answer goes back to its place in line (`drain_replays`) or is answered 503 with `Retry-After`; the answer of any other breaks off with an error. `wait`: the swap waits for as long as they take, so bound them with `total_timeout_secs`.',
+  ),
+  drain_replays: key(
+    count(0, 10).default(1),
+    'How often a request that was cut at `drain_timeout_secs` before a byte of its answer had come goes back to its place in line instead of being answered 503. Only requests that leave nothing behind but their answer; see docs/scheduling.md.',
   ),
   min_active_secs: key(seconds(0).default(0), 'How long a model stays awake at least.'),
   max_waiting: key(

@@ -86,6 +86,8 @@ export type Fact =
   | { readonly kind: 'swap-finished'; readonly record: SwapRecord }
   | { readonly kind: 'leases-cut'; readonly model: ModelId; readonly count: number; readonly code: ErrorCode }
   | { readonly kind: 'request-arrived'; readonly model: ModelId }
+  /** It was cut by the deadline of a drain before it had a byte, and waits at its place once more. */
+  | { readonly kind: 'request-returned'; readonly model: ModelId }
   | { readonly kind: 'request-granted'; readonly model: ModelId; readonly waitedMs: number }
   | { readonly kind: 'request-ended'; readonly request: RequestRecord }
   | { readonly kind: 'certificate-renewed'; readonly file: string }

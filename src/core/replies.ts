@@ -44,9 +44,9 @@ export class Replies {
     this.push({ kind: 'order-done', order, model });
   }
 
-  cut({ model }: Member, tickets: readonly TicketId[], code: CutCode, reason: string): void {
+  cut({ model }: Member, tickets: readonly TicketId[], code: CutCode, reason: string, mayReturn = false): void {
     if (tickets.length === 0) return;
-    this.push({ kind: 'cut', tickets, model, code, reason });
+    this.push({ kind: 'cut', tickets, model, code, reason, mayReturn });
     this.push({ kind: 'tell', fact: { kind: 'leases-cut', model, count: tickets.length, code } });
   }
 

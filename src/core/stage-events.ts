@@ -3,7 +3,7 @@ import type { CutCode, RefusalCode } from './errors.ts';
 import type { Fact } from './facts.ts';
 import type { EngineId, Millis, ModelId, SleepLevel, TicketId } from './kinds.ts';
 import type { ModelTerms } from './member.ts';
-import type { Priority } from './place.ts';
+import type { Place, Priority } from './place.ts';
 import type { Policy } from './policy/policy.ts';
 import type { Failure } from './restart.ts';
 import type { Mode } from './steering.ts';
@@ -16,6 +16,8 @@ export type TicketTerms = {
   readonly withinMs?: number | undefined;
   /** Nobody is put away for it: it is refused unless its model is awake or on its way. */
   readonly bound?: boolean;
+  /** It had a lease that was cut and it may return from that: it stands where it stood before. */
+  readonly place?: Place | undefined;
 };
 
 /** What can happen to a stage. Requests, engines, clients, operators and the clock all come through here, one at a time. */
@@ -66,6 +68,8 @@ export type StageEffect =
       readonly ticket: TicketId;
       readonly model: ModelId;
       readonly engine: EngineId;
+      /** Where it stood in line. */
+      readonly place: Place;
       /** How long it waited in all, and for how much of that its own model was on the way. */
       readonly waitedMs: number;
       readonly enteringMs: number;
@@ -89,6 +93,8 @@ export type StageEffect =
       readonly model: ModelId;
       readonly code: CutCode;
       readonly reason: string;
+      /** Whether those who have had nothing of their answer may come back to their place. */
+      readonly mayReturn: boolean;
     }
   /** `atOnce`: an operator asks, who waits for no pause after a failure, or has seen it. */
   | { readonly kind: 'set-goal'; readonly engine: EngineId; readonly goal: EngineGoal; readonly atOnce: boolean }

@@ -128,21 +128,22 @@ export class Stage {
 
   #arrive(ticket: TicketId, kind: Waiting['kind'], member: Member, asked: TicketTerms, now: Millis): void {
     const { lane, model, terms, part } = member;
-    const { priority = 'normal', bound = false, withinMs = terms.patienceMs } = asked;
+    const { priority = 'normal', bound = false, withinMs = terms.patienceMs, place } = asked;
     const isThere = part.kind === 'on' || part.kind === 'entering' || terms.cost === 0;
     const door = kind === 'request' ? doorOf(member, this.mode) : undefined;
     if (this.#closing !== undefined) this.#replies.reject(ticket, model, 'shutting_down', 'catnap is shutting down');
     else if (member.unloads.length > 0)
       this.#replies.reject(ticket, model, 'model_unloading', `${model} is being unloaded`);
     else if (door !== undefined) this.#replies.reject(ticket, model, door.code, door.reason);
-    else if (lane.full)
+    // Whoever comes back was let in before, and is one of few.
+    else if (lane.full && place === undefined)
       this.#replies.reject(ticket, model, 'lane_full', `${lane.length} requests already wait for ${model}`);
     else if (bound && !isThere) this.#replies.refuseBound(ticket, model);
     else {
       const patienceMs = kind === 'load' ? FOREVER : Math.min(withinMs, terms.patienceMs);
-      const rank = rankOf(now, priority, this.#options.priorityStepMs);
-      lane.push({ ticket, kind, rank, seq: this.#seq++, since: now, patienceMs, bound }, now);
-      member.demand.arrived(now);
+      const { rank, seq } = place ?? { rank: rankOf(now, priority, this.#options.priorityStepMs), seq: this.#seq++ };
+      lane.push({ ticket, kind, rank, seq, since: now, patienceMs, bound }, now);
+      if (place === undefined) member.demand.arrived(now);
     }
   }
 
@@ -326,7 +327,8 @@ export class Stage {
       }
       member.lend(next.ticket, engine, now);
       const waited = { waitedMs: now - next.since, enteringMs: next.pausedMs };
-      this.#replies.push({ kind: 'grant', ticket: next.ticket, model, engine, ...waited });
+      const { rank, seq } = next;
+      this.#replies.push({ kind: 'grant', ticket: next.ticket, model, engine, place: { rank, seq }, ...waited });
     }
   }
 

@@ -79,10 +79,12 @@ export class Turns {
     if (!this.#options.drains) this.cutDrain(member, part);
   }
 
+  /** Those who were waited for in vain may come back. Where nobody is waited for, whoever is cut is told so. */
   cutDrain(member: Member, was: Draining): Draining {
     const part = { ...was, cut: true, batch: Batch.none };
     member.part = part;
-    this.#replies.cut(member, [...member.leases.keys()], 'drained', `${member.model} had to make room`);
+    const mayReturn = this.#options.drains && was.for !== undefined;
+    this.#replies.cut(member, [...member.leases.keys()], 'drained', `${member.model} had to make room`, mayReturn);
     return part;
   }
 

@@ -141,6 +141,12 @@ export const TABLE = {
     help: 'Requests that were cut off while an engine worked on them, by the reason.',
     labels: ['model', 'code'],
   },
+  requestsReturned: {
+    name: 'catnap_requests_returned_total',
+    type: 'counter',
+    help: 'Requests that went back to their place in line when the deadline of a drain had cut them before their first byte.',
+    labels: ['model'],
+  },
   leftovers: {
     name: 'catnap_leftovers_reaped_total',
     type: 'counter',

@@ -90,6 +90,7 @@ function makeMeters(registry: Registry) {
     hook: histogram(TABLE.hook),
     enginesStuck: counter(TABLE.enginesStuck),
     leasesCut: counter(TABLE.leasesCut),
+    requestsReturned: counter(TABLE.requestsReturned),
     leftovers: counter(TABLE.leftovers),
     clientErrors: counter(TABLE.clientErrors),
     keyRequests: counter(TABLE.keyRequests),
@@ -122,6 +123,9 @@ function count(meters: Meters, fact: Fact): void {
       return;
     case 'leases-cut':
       meters.leasesCut.inc({ model: fact.model, code: fact.code }, fact.count);
+      return;
+    case 'request-returned':
+      meters.requestsReturned.inc({ model: fact.model });
       return;
     case 'leftover-reaped':
       meters.leftovers.inc({ gone: String(fact.gone) });

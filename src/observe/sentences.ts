@@ -69,6 +69,12 @@ export function sentence(fact: Fact): Sentence {
       return say('swap', 'warn', () => `${plural(fact.count, 'request')} to ${fact.model} cut off (${fact.code})`);
     case 'request-arrived':
       return say('request', 'debug', () => `a request for ${fact.model} arrived`);
+    case 'request-returned':
+      return say(
+        'request',
+        'info',
+        () => `a request for ${fact.model} that a drain cut short waits at its place again`,
+      );
     case 'request-granted':
       return say('request', 'debug', () => `a request for ${fact.model} got its turn after ${span(fact.waitedMs)}`);
     case 'request-ended': {

@@ -1,4 +1,5 @@
 import { after, type ModelId } from '../core/kinds.ts';
+import type { Place } from '../core/place.ts';
 import type { Outcome } from '../core/outcome.ts';
 import type { TicketTerms } from '../core/stage-events.ts';
 import type { Cancel } from '../ports/clock.ts';
@@ -18,12 +19,23 @@ export type Wait = {
   readonly withinMs?: number | undefined;
   /** How it is to wait, or what is wrong with what was said of that. */
   readonly wishes: TicketTerms | Refusal;
+  /** Where it stood before, if it comes back, and for how long it has waited since it came. */
+  readonly back?: Back | undefined;
 };
 
+export type Back = { readonly place: Place; readonly sinceMs: number };
+
 /** Waits for a lease. Until it has one the request owes nothing; once it has, the caller must settle it. */
-export async function admit(gate: Gate, model: ModelId, { signal, withinMs, wishes }: Wait): Promise<Admitted> {
-  if ('code' in wishes) return { kind: 'refused', refusal: wishes, outcome: 'rejected' };
-  const limit = withinMs === undefined ? undefined : new Limit(gate, signal, withinMs);
+export async function admit(
+  gate: Gate,
+  model: ModelId,
+  { signal, withinMs, wishes: asked, back }: Wait,
+): Promise<Admitted> {
+  if ('code' in asked) return { kind: 'refused', refusal: asked, outcome: 'rejected' };
+  const left = (ms: number | undefined): number | undefined => ms && Math.max(0, ms - (back?.sinceMs ?? 0));
+  const wishes = back === undefined ? asked : { ...asked, withinMs: left(asked.withinMs), place: back.place };
+  const limitMs = left(withinMs);
+  const limit = limitMs === undefined ? undefined : new Limit(gate, signal, limitMs);
   try {
     const lease = await gate.admission.acquire(model, { signal: limit?.signal ?? signal, wishes });
     return { kind: 'granted', lease };

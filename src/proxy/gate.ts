@@ -41,6 +41,8 @@ export type Limits = {
   /** After how long, and then how often, a stream that waits is told why. The first may be for ever. */
   readonly commentAfterMs: number;
   readonly commentEveryMs: number;
+  /** How often a request that the deadline of a drain cut before its first byte goes back to its place. */
+  readonly drainReplays: number;
   /** The highest priority that a request may ask for itself. */
   readonly maxPriority: Priority;
 };

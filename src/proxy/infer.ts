@@ -1,9 +1,11 @@
 import { ERRORS } from '../core/errors.ts';
+import { invariant } from '../core/kinds.ts';
 import type { Outcome } from '../core/outcome.ts';
+import type { Place } from '../core/place.ts';
 import type { TicketTerms } from '../core/stage-events.ts';
 import type { RequestSight } from '../ports/open-requests.ts';
-import type { Lease } from '../runtime/admission.ts';
-import { admit } from './admit.ts';
+import { Cut, type Lease } from '../runtime/admission.ts';
+import { admit, type Back } from './admit.ts';
 import { Answer } from './answer.ts';
 import { Asking, type Asked, type Call } from './ask.ts';
 import { OUR_BUG, renderRefusal, type Refusal } from './envelope.ts';
@@ -16,6 +18,7 @@ import { questionFor } from './question.ts';
 import { CLIENT_LEFT, newTally, pathOf, report, sightOf, tellAct, Unreadable, type Begun, type End } from './record.ts';
 import { CANCELLATION, CANCELLED, type OpenRequest } from './request-book.ts';
 import { refuse } from './refuse.ts';
+import { isRepeatable } from './repeatable.ts';
 import { routeUpstream } from './route-upstream.ts';
 import { routeRequest, type Route } from './route.ts';
 import { silenceOf } from './silence.ts';
@@ -36,6 +39,9 @@ const NOT_THIS_CALL: Refusal = {
 /** Keeps the method, and nobody remembers it. */
 const MOVED = 307;
 
+/** A request that goes back into line with its client told nothing of an answer. */
+type Again = { readonly outcome: 'returned'; readonly place: Place };
+
 /** A client that is told nothing while it waits is answered before it gives up. */
 type Wait = { readonly withinMs?: number | undefined; readonly comments?: WaitComments };
 
@@ -49,6 +55,9 @@ class Inference implements OpenRequest {
   #asking: Asking | undefined;
   /** Told to whoever ends it from outside. */
   #ended: PromiseWithResolvers<Outcome> | undefined;
+  /** How often it has gone back into line, and for how long it had waited before. */
+  #returns = 0;
+  #waitedMs = 0;
 
   constructor(gate: Gate, pools: Pools, call: Call) {
     const { method = '', url = '', headers } = call.req;
@@ -147,7 +156,7 @@ class Inference implements OpenRequest {
       const wishes = this.#wishes;
       const now = !('code' in wishes) && asking.passable;
       const lease = now ? this.#gate.admission.acquireNow(asked.target.model, wishes) : undefined;
-      if (lease !== undefined) return this.#serveAndSettle(lease, () => asking.passOn(lease.backend));
+      if (lease !== undefined) return this.#once(lease, () => asking.passOn(lease.backend));
       asked = await asking.rest();
     }
     if (asked.kind === 'left') return this.#left();
@@ -157,11 +166,18 @@ class Inference implements OpenRequest {
     if (this.#route.steers === 'checked' && !isHarmlessCall(asked.body)) return this.#tell(NOT_THIS_CALL, 'rejected');
     if (this.#route.looks) return this.#look(asked);
     const silence = silenceOf(this.#call.req.headers);
-    const comments = asked.streams ? this.#comments(asked, silence) : undefined;
-    try {
-      return await this.#takeTurn(asked, comments === undefined ? { withinMs: silence } : { comments });
-    } finally {
-      comments?.stop();
+    const { clock } = this.#gate;
+    const from = clock.now();
+    let back: Back | undefined;
+    for (;;) {
+      const comments = asked.streams ? this.#comments(asked, silence) : undefined;
+      try {
+        const end = await this.#takeTurn(asked, comments === undefined ? { withinMs: silence } : { comments }, back);
+        if (end.outcome !== 'returned') return end;
+        back = { place: end.place, sinceMs: clock.now() - from };
+      } finally {
+        comments?.stop();
+      }
     }
   }
 
@@ -169,7 +185,7 @@ class Inference implements OpenRequest {
   async #look(asked: Asked): Promise<End> {
     const { model } = asked.target;
     const glance = this.#gate.admission.glance(model);
-    if (glance !== undefined) return this.#serve(asked, glance);
+    if (glance !== undefined) return this.#endOf(await this.#ask(asked, glance));
     const message = `${model} is not awake, and this path does not wake it. Ask it for something else first.`;
     return this.#tell({ code: 'model_not_loaded', message }, 'rejected');
   }
@@ -187,27 +203,45 @@ class Inference implements OpenRequest {
     return new WaitComments(this.#answer, { clock, limits, silence, says: () => progress(target.model) });
   }
 
-  async #takeTurn(asked: Asked, { withinMs, comments }: Wait): Promise<End> {
+  async #takeTurn(asked: Asked, { withinMs, comments }: Wait, back: Back | undefined): Promise<End | Again> {
     const { clock } = this.#gate;
     const { model } = asked.target;
     const waitedFrom = clock.now();
     this.#tally.leg = 'waiting';
     this.#tally.waitsFrom = waitedFrom;
     const { signal } = this.#call.arrival;
-    const admitted = await admit(this.#gate, model, { signal, withinMs, wishes: this.#wishes });
-    this.#tally.queuedMs = clock.now() - waitedFrom;
+    const admitted = await admit(this.#gate, model, { signal, withinMs, wishes: this.#wishes, back });
+    this.#tally.queuedMs = this.#waitedMs + clock.now() - waitedFrom;
     if (admitted.kind === 'left') return this.#left();
     if (admitted.kind === 'refused') return this.#tell(admitted.refusal, admitted.outcome);
 
     // From now on the engine speaks for itself, unless it was spoken for already.
     if (!this.#answer.opened) comments?.stop();
-    return this.#serveAndSettle(admitted.lease, () => asked);
+    return this.#serveAndSettle(
+      admitted.lease,
+      (ending) => this.#placeAgain(asked, admitted.lease, ending),
+      () => asked,
+    );
   }
 
-  async #serveAndSettle(lease: Lease, asked: () => Asked): Promise<End> {
+  /** What is passed on while it comes cannot be asked again. */
+  async #once(lease: Lease, asked: () => Asked): Promise<End> {
+    const end = await this.#serveAndSettle(lease, () => undefined, asked);
+    invariant(end.outcome !== 'returned', 'a body goes back that is not kept');
+    return end;
+  }
+
+  async #serveAndSettle(
+    lease: Lease,
+    placeAgain: (ending: Ending) => Place | undefined,
+    asked: () => Asked,
+  ): Promise<End | Again> {
     let outcome: Outcome = 'failed';
     try {
-      const end = await this.#serve(asked(), lease);
+      const ending = await this.#ask(asked(), lease);
+      const place = placeAgain(ending);
+      if (place !== undefined) return { outcome: 'returned', place };
+      const end = this.#endOf(ending);
       outcome = end.outcome;
       return end;
     } finally {
@@ -215,12 +249,29 @@ class Inference implements OpenRequest {
     }
   }
 
-  async #serve(asked: Asked, lease: Lease): Promise<End> {
+  /**
+   * Where it stands in line once more, instead of being told that a drain has cut it: if not a byte of its answer has come, its body is still here,
+   * asking it twice is the same as asking it once, and it has not been back too often. Nobody is put away for a request that forbids it.
+   */
+  #placeAgain({ body, path }: Asked, { cut, place }: Lease, ending: Ending): Place | undefined {
+    const { limits } = this.#gate;
+    const { req } = this.#call;
+    if (ending.kind !== 'refused' || ending.refusal.code !== 'drained') return undefined;
+    if (!(cut.reason instanceof Cut) || !cut.reason.mayReturn || body.once) return undefined;
+    if (this.#returns >= limits.drainReplays || !isRepeatable(req.method ?? '', path)) return undefined;
+    const wishes = this.#wishes;
+    if ('code' in wishes || wishes.bound === true) return undefined;
+    this.#returns++;
+    this.#waitedMs = this.#tally.queuedMs;
+    return place;
+  }
+
+  async #ask(asked: Asked, lease: Lease): Promise<Ending> {
     const { clock, retryAfterMs } = this.#gate;
     const { id, signal } = this.#call.arrival;
     const answer = this.#answer;
     this.#tally.leg = 'granted';
-    this.#tally.queuedMs = lease.queuedMs;
+    this.#tally.queuedMs = this.#waitedMs + lease.queuedMs;
     const ending = await forward({
       id,
       lease,
@@ -235,7 +286,7 @@ class Inference implements OpenRequest {
       begun: () => this.#asking?.sent(),
       signal,
     });
-    return this.#endOf(ending);
+    return ending;
   }
 
   #endOf(ending: Ending): End {

@@ -1,5 +1,6 @@
 import type { CutCode, RefusalCode } from '../core/errors.ts';
 import type { EngineId, ModelId, TicketId } from '../core/kinds.ts';
+import type { Place } from '../core/place.ts';
 import type { TicketTerms } from '../core/stage-events.ts';
 import type { Outcome } from '../core/outcome.ts';
 import type { Backend } from '../engines/driver.ts';
@@ -36,6 +37,8 @@ export interface Lease {
   readonly swapMs: number;
   /** Fires when the lease is ended from our side; its reason is a `Cut`. */
   readonly cut: AbortSignal;
+  /** Where the request stood in line; it can go back there when it `mayReturn`. */
+  readonly place: Place | undefined;
   /** Bytes that mean work came from the engine. Keep-alive comments do not count. Cheap enough for every chunk. */
   heard(): void;
   settle(outcome: Outcome): void;
@@ -61,8 +64,11 @@ export class Refused extends Error {
 export class Cut extends Error {
   override readonly name = 'Cut';
   readonly code: CutCode;
-  constructor(code: CutCode, message: string) {
+  /** Whether the request may be asked again, as far as the stage is concerned. */
+  readonly mayReturn: boolean;
+  constructor(code: CutCode, message: string, mayReturn = false) {
     super(message);
     this.code = code;
+    this.mayReturn = mayReturn;
   }
 }

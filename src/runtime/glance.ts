@@ -12,6 +12,7 @@ export class Glance implements Lease {
   readonly backend: Backend;
   readonly queuedMs = 0;
   readonly swapMs = 0;
+  readonly place = undefined;
   readonly cut = new AbortController().signal;
 
   constructor({ ticket, model, engine, backend }: GlanceTerms) {

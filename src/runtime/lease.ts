@@ -1,4 +1,5 @@
 import { invariant, type EngineId, type Millis, type ModelId, type TicketId } from '../core/kinds.ts';
+import type { Place } from '../core/place.ts';
 import type { Outcome } from '../core/outcome.ts';
 import type { Backend } from '../engines/driver.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -11,6 +12,7 @@ export type LeaseTerms = {
   readonly backend: Backend;
   readonly queuedMs: number;
   readonly swapMs: number;
+  readonly place: Place;
   readonly clock: Clock;
   readonly settled: (outcome: Outcome) => void;
 };
@@ -23,19 +25,21 @@ export class OpenLease implements Lease {
   readonly backend: Backend;
   readonly queuedMs: number;
   readonly swapMs: number;
+  readonly place: Place;
   readonly #clock: Clock;
   readonly #cut = new AbortController();
   readonly #settled: (outcome: Outcome) => void;
   #open = true;
   #lastHeard: Millis;
 
-  constructor({ ticket, model, engine, backend, queuedMs, swapMs, clock, settled }: LeaseTerms) {
+  constructor({ ticket, model, engine, backend, queuedMs, swapMs, place, clock, settled }: LeaseTerms) {
     this.ticket = ticket;
     this.model = model;
     this.engine = engine;
     this.backend = backend;
     this.queuedMs = queuedMs;
     this.swapMs = swapMs;
+    this.place = place;
     this.#clock = clock;
     this.#settled = settled;
     this.#lastHeard = clock.now();

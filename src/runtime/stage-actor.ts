@@ -108,7 +108,7 @@ export class StageActor implements Admission {
         reject(error);
       },
     });
-    this.#reporter.report({ kind: 'request-arrived', model });
+    this.#reporter.report({ kind: wishes.place === undefined ? 'request-arrived' : 'request-returned', model });
     this.#mailbox.post({ kind: 'ticket-arrived', ticket, model, terms: wishes });
     return promise;
   }
@@ -202,7 +202,8 @@ export class StageActor implements Admission {
         return;
       }
       case 'cut':
-        for (const ticket of effect.tickets) this.#leases.get(ticket)?.end(new Cut(effect.code, effect.reason));
+        for (const ticket of effect.tickets)
+          this.#leases.get(ticket)?.end(new Cut(effect.code, effect.reason, effect.mayReturn));
         return;
       case 'tell':
         this.#reporter.report(effect.fact);
@@ -230,7 +231,7 @@ export class StageActor implements Admission {
     else pending.granted(grant);
   }
 
-  #open({ ticket, model, engine, waitedMs, enteringMs }: Grant): Lease {
+  #open({ ticket, model, engine, place, waitedMs, enteringMs }: Grant): Lease {
     const backend = this.#engines.get(engine)?.driver.backend;
     invariant(backend !== undefined, `${engine} is awake and has no backend`);
     const lease = new OpenLease({
@@ -238,6 +239,7 @@ export class StageActor implements Admission {
       model,
       engine,
       backend,
+      place,
       queuedMs: waitedMs,
       swapMs: enteringMs,
       clock: this.#clock,

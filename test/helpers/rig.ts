@@ -65,6 +65,7 @@ const LIMITS: Limits = {
   connectMs: 2_000,
   commentAfterMs: 10_000,
   commentEveryMs: 10_000,
+  drainReplays: 1,
   maxPriority: 'normal',
 };
 

@@ -1,5 +1,5 @@
 import type { RefusalCode, CutCode } from '../../src/core/errors.ts';
-import { engineId, ticketId, type ModelId } from '../../src/core/kinds.ts';
+import { engineId, millis, ticketId, type ModelId } from '../../src/core/kinds.ts';
 import type { TicketTerms } from '../../src/core/stage-events.ts';
 import type { Outcome } from '../../src/core/outcome.ts';
 import type { Backend } from '../../src/engines/driver.ts';
@@ -34,6 +34,7 @@ export class ScriptedLease implements Lease {
   readonly backend: Backend;
   readonly queuedMs = 30;
   readonly swapMs = 20;
+  readonly place;
   readonly settled: Outcome[] = [];
   /** How often the engine was heard. */
   news = 0;
@@ -41,6 +42,7 @@ export class ScriptedLease implements Lease {
 
   constructor(ticket: number, model: ModelId, backend: Backend) {
     this.ticket = ticketId(ticket);
+    this.place = { rank: millis(ticket), seq: ticket };
     this.model = model;
     this.engine = engineId(model, 0);
     this.backend = backend;
@@ -58,8 +60,8 @@ export class ScriptedLease implements Lease {
     this.settled.push(outcome);
   }
 
-  end(code: CutCode, message: string): void {
-    this.#cut.abort(new Cut(code, message));
+  end(code: CutCode, message: string, mayReturn = false): void {
+    this.#cut.abort(new Cut(code, message, mayReturn));
   }
 }
 

@@ -3,7 +3,7 @@ import type { EnginePhase, EngineRules } from '../../src/core/engine.ts';
 import { after, engineId, FOREVER, invariant, modelId, ticketId } from '../../src/core/kinds.ts';
 import type { EngineId, Millis, ModelId } from '../../src/core/kinds.ts';
 import type { ModelTerms } from '../../src/core/member.ts';
-import { PRIORITIES } from '../../src/core/place.ts';
+import { PRIORITIES, type Place } from '../../src/core/place.ts';
 import { POLICY_NAMES } from '../../src/core/policy/index.ts';
 import type { Policy } from '../../src/core/policy/policy.ts';
 import type { StageEffect, StageEvent } from '../../src/core/stage-events.ts';
@@ -28,6 +28,8 @@ export class Play implements Hooks {
   readonly #orders = new Map<EngineId, Order>();
   readonly #superseded = new Map<EngineId, Order>();
   readonly #alarms = new Map<EngineId | 'stage', () => void>();
+  /** Where those who were served stood in line. */
+  readonly #places = new Map<number, Place>();
   #stage = new Line('stage');
   #theatre: Theatre | undefined;
   #said: string[] = [];
@@ -115,6 +117,7 @@ export class Play implements Hooks {
   handled(_event: StageEvent, _effects: readonly StageEffect[]): void {}
 
   effect(effect: StageEffect): void {
+    if (effect.kind === 'grant') this.#places.set(effect.ticket, effect.place);
     this.#say(sayEffect(effect));
   }
 
@@ -180,7 +183,10 @@ export class Play implements Hooks {
     const model = modelId(line.word(1));
     const priority = PRIORITIES.find((other) => other === line.text('priority', 'normal'));
     if (priority === undefined) throw new Error('a priority is low, normal or high');
-    const terms = { priority, bound: line.flag('bound', false), withinMs: line.time('within', FOREVER) };
+    const before = line.option('back', 0);
+    const place = this.#places.get(before);
+    if (before > 0 && place === undefined) throw new Error(`request ${before} was never granted`);
+    const terms = { priority, bound: line.flag('bound', false), withinMs: line.time('within', FOREVER), place };
     for (const number of line.numbers(0)) {
       this.#tickets.set(number, model);
       this.#post({ kind: 'ticket-arrived', ticket: ticketId(number), model, terms });

@@ -21,13 +21,15 @@ export type Ticket = {
   readonly level: SleepLevel | undefined;
   /** Nobody is put away for it. */
   readonly bound: boolean;
+  /** It was cut and is back at the place that it had. */
+  readonly back: boolean;
 };
 
 /** Whether one of two has the earlier place. */
 export const comesFirst = (a: Pick<Ticket, 'rank' | 'seq'>, b: Pick<Ticket, 'rank' | 'seq'>): boolean =>
   a.rank === b.rank ? a.seq < b.seq : a.rank < b.rank;
 
-type Asked = { readonly rank: Millis; readonly level?: SleepLevel; readonly bound?: boolean };
+type Asked = { readonly rank: Millis; readonly level?: SleepLevel; readonly bound?: boolean; readonly seq?: number };
 
 type Grant = Extract<StageEffect, { readonly kind: 'grant' }>;
 
@@ -88,9 +90,19 @@ export class Book {
   }
 
   arrived(id: TicketId, model: ModelId, kind: Ticket['kind'], now: Millis, asked: Asked): Ticket {
-    const { rank, level, bound = false } = asked;
-    const none = { end: undefined, engine: undefined, gone: false, cut: undefined, level, bound };
-    const ticket: Ticket = { id, model, kind, seq: this.#arrivals++, rank, since: now, state: 'waiting', ...none };
+    const { rank, level, bound = false, seq } = asked;
+    const back = seq !== undefined;
+    const none = { end: undefined, engine: undefined, gone: false, cut: undefined, level, bound, back };
+    const ticket: Ticket = {
+      id,
+      model,
+      kind,
+      seq: seq ?? this.#arrivals++,
+      rank,
+      since: now,
+      state: 'waiting',
+      ...none,
+    };
     this.#tickets.set(id, ticket);
     if (kind === 'unload') this.#unloads.add(ticket);
     else

@@ -3,6 +3,7 @@ import { engineId, modelId, type ModelId, type NapLevel, type SleepLevel } from 
 import type { ModelTerms } from '../../src/core/member.ts';
 import type { PolicyName } from '../../src/core/policy/index.ts';
 import type { PolicyTerms } from '../../src/core/policy/policy.ts';
+import { drawExtras, type Extras } from './extras.ts';
 import { Random } from '../../src/simulate/random.ts';
 
 /** How likely each kind of trouble is. Half of them are absent from any one world, so that each is also seen alone. */
@@ -51,6 +52,7 @@ export type WorldPlan = {
   readonly priorityStepMs: number;
   readonly models: readonly [ModelPlan, ...ModelPlan[]];
   readonly faults: Faults;
+  readonly extras: Extras;
   readonly spanMs: number;
   readonly requests: number;
   readonly burst: number;
@@ -76,7 +78,7 @@ const SECOND = 1_000;
  * Draws a world from its seed. One world in five is healthy: no faults, no operators. The worlds of one seed differ in nothing but the policy and
  * in who is urgent, and those of `fifo` have nobody urgent unless that is asked for.
  */
-export function drawPlan(seed: number, policy: PolicyName = 'fifo', urgency = false): WorldPlan {
+export function drawPlan(seed: number, policy: PolicyName = 'fifo', urgency = false, extras = false): WorldPlan {
   const random = new Random(seed);
   const steering = new Random(seed ^ 0x2545f491);
   const healthy = random.chance(0.2);
@@ -100,6 +102,7 @@ export function drawPlan(seed: number, policy: PolicyName = 'fifo', urgency = fa
     models: [drawModel(random, 0, heaviest, seed), ...others],
     steered,
     faults: drawFaults(random, healthy),
+    extras: drawExtras(seed, extras),
     spanMs,
     requests: random.int(5, 80),
     burst: random.pick([1, 1, 3, 10]),

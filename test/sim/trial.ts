@@ -33,7 +33,8 @@ export function firstFailure(from: number, count: number, options: Kind = {}): F
 /** What a person needs to look into it. */
 export function explain({ seed, kind, reason, transcript }: Failure): string {
   const policy = kind.policy === undefined ? '' : ` --policy ${kind.policy}`;
-  const replay = `replay: npm run sim -- --seed ${seed}${policy}${kind.urgency === true ? ' --urgency' : ''} --verbose`;
+  const kinds = `${kind.urgency === true ? ' --urgency' : ''}${kind.extras === true ? ' --extras' : ''}`;
+  const replay = `replay: npm run sim -- --seed ${seed}${policy}${kinds} --verbose`;
   return [...transcript.slice(-LAST_LINES), `seed ${seed}: ${reason}`, replay].join('\n');
 }
 

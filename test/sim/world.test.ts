@@ -26,6 +26,17 @@ describe('every promise holds under every policy, whoever is urgent', () => {
   }
 });
 
+describe('every promise holds with what the config may switch on besides', () => {
+  for (const policy of POLICY_NAMES) {
+    test(`under ${policy}`, ({ expect }) => {
+      const failure =
+        firstFailure(0, SOME, { policy, extras: true }) ??
+        firstFailure(ROW, SOME, { policy, urgency: true, extras: true });
+      expect(failure, failure && explain(failure)).toBeUndefined();
+    });
+  }
+});
+
 describe('what once went wrong does not go wrong again', () => {
   for (const { seed, why } of readCorpus()) {
     test(`seed ${seed}: ${why}`, ({ expect }) => {

@@ -2,7 +2,7 @@ import type { Engine, EngineEvent, EngineRules } from '../../src/core/engine.ts'
 import { after, soonest, ticketId, unreachable } from '../../src/core/kinds.ts';
 import type { EngineId, Millis, ModelId, SleepLevel, TicketId } from '../../src/core/kinds.ts';
 import type { LoadTerms, StageEffect, StageEvent } from '../../src/core/stage-events.ts';
-import type { Priority } from '../../src/core/place.ts';
+import type { Place, Priority } from '../../src/core/place.ts';
 import type { PolicyName } from '../../src/core/policy/index.ts';
 import { Book, type Ticket } from './book.ts';
 import type { Checker } from './checkers/checker.ts';
@@ -31,6 +31,8 @@ export type WorldOptions = {
   readonly policy?: PolicyName;
   /** Whether some requests are more urgent than others, and some would have nobody put away. */
   readonly urgency?: boolean;
+  /** Whether there is what the config may switch on besides. */
+  readonly extras?: boolean;
   /** Is given every line of the transcript. Without it none is made, which saves most of the time of a run. */
   readonly say?: (line: string) => void;
 };
@@ -51,21 +53,24 @@ class World implements Hooks {
   readonly #urgency: Random;
   /** What operators do besides loading and unloading is drawn apart, so that worlds without it stay as they are. */
   readonly #steering: Random;
+  readonly #extra: Random;
   readonly #timeline: Timeline;
   readonly #machines = new Map<EngineId, Machine>();
   readonly #checkers: readonly Checker[];
   /** Who has told the stage, or is about to, that it is done with its lease. */
   readonly #settling = new Set<TicketId>();
   readonly #alarms = new Map<EngineId | 'stage', { readonly at: Millis; readonly cancel: () => void }>();
+  readonly #places = new Map<TicketId, Place>();
   #tickets = 0;
   #swaps = 0;
 
-  constructor(seed: number, { core = realCore, policy = 'fifo', urgency = false, say }: WorldOptions) {
-    const plan = drawPlan(seed, policy, urgency);
+  constructor(seed: number, { core = realCore, policy = 'fifo', urgency = false, extras = false, say }: WorldOptions) {
+    const plan = drawPlan(seed, policy, urgency, extras);
     const random = new Random(seed ^ 0x5bd1e995);
     this.plan = plan;
     this.#random = random;
     this.#urgency = new Random(seed ^ 0x1b873593);
+    this.#extra = new Random(seed ^ 0x165667b1);
     this.#steering = new Random(seed ^ 0x3c6ef372);
     this.#say = say;
     this.#timeline = new Timeline(plan.shuffledTies ? () => random.next() : undefined);
@@ -102,6 +107,7 @@ class World implements Hooks {
     for (const checker of this.#checkers) checker.effect?.(effect);
     switch (effect.kind) {
       case 'grant':
+        this.#places.set(effect.ticket, effect.place);
         return this.#granted(this.book.granted(effect));
       case 'reject':
         this.book.rejected(effect.ticket, effect.model, effect.code);
@@ -109,7 +115,7 @@ class World implements Hooks {
       case 'order-done':
         return this.book.orderDone(effect.order, effect.model);
       case 'cut':
-        for (const ticket of effect.tickets) this.#cut(this.book.cut(ticket, effect.code));
+        for (const ticket of effect.tickets) this.#cut(this.book.cut(ticket, effect.code), effect.mayReturn);
         return this.#someoneLeavesInTurn();
       case 'tell':
         if (effect.fact.kind === 'swap-planned') this.#swaps++;
@@ -195,9 +201,22 @@ class World implements Hooks {
     return this.#in(endless ? this.plan.spanMs * 3 : ms, () => this.#settle(ticket));
   }
 
-  #cut(ticket: Ticket): void {
-    if (this.#random.chance(0.3)) this.#settle(ticket);
-    else this.#in(this.#random.around(300), () => this.#settle(ticket));
+  #cut(ticket: Ticket, mayReturn: boolean): void {
+    const end = (): void => {
+      this.#settle(ticket);
+      if (mayReturn && this.#extra.chance(this.plan.extras.returns)) this.#comeBack(ticket);
+    };
+    if (this.#random.chance(0.3)) end();
+    else this.#in(this.#random.around(300), end);
+  }
+
+  /** It had no byte of its answer and stands where it stood. */
+  #comeBack({ id, model, seq, rank, gone, bound, back }: Ticket): void {
+    const place = this.#places.get(id);
+    if (gone || bound || back || place === undefined) return;
+    const ticket = this.#nextTicket();
+    this.book.arrived(ticket, model, 'request', this.now(), { rank, bound, seq });
+    this.theatre.post({ kind: 'ticket-arrived', ticket, model, terms: { place } });
   }
 
   #settle(ticket: Ticket): void {

@@ -75,6 +75,7 @@ export class AnswersChecker implements Checker {
     const { terms } = memberOf(this.#scene, model);
     switch (code) {
       case 'lane_full':
+        must(!book.ticket(ticket).back, `${ticket} was in line before and was told that the lane is full`);
         return must(book.waiting(model).length > terms.maxWaiting, `${ticket} was told that the lane is full`);
       case 'engine_failed': {
         const kinds = terms.engines.map((engine) => theatre.engine(engine).phase.kind);
@@ -120,12 +121,14 @@ export class AnswersChecker implements Checker {
     }
   }
 
-  #cut({ code, model }: Cut, id: TicketId): void {
+  #cut({ code, model, mayReturn }: Cut, id: TicketId): void {
     const { book, theatre, now, plan, closingAt } = this.#scene;
     const { engine } = book.ticket(id);
     const phase = engine === undefined ? undefined : theatre.engine(engine).phase;
     const { part } = memberOf(this.#scene, model);
     const overdue = part.kind !== 'draining' || part.deadline <= now();
+    const inVain = code === 'drained' && plan.drains && part.kind === 'draining' && part.for !== undefined;
+    must(mayReturn === inVain, `${id} was cut (${code}) and ${mayReturn ? 'may' : 'may not'} come back`);
     if (code === 'engine_died') must(phase?.kind !== 'awake', `${id} was cut for the death of ${engine}, which lives`);
     else if (code === 'drained') must(!plan.drains || overdue, `${id} was cut before the drain's deadline`);
     else must(closingAt !== undefined && closingAt <= now(), `${id} was cut before the time to shut down was up`);

@@ -36,7 +36,8 @@ export class ProgressChecker implements Checker {
     }
     const { length } = book.waiting(model);
     must(member.lane.length === length, `${model} has lost count of who waits`);
-    must(length <= member.terms.maxWaiting, `${length} wait for ${model}, which is more than max_waiting`);
+    const come = book.waiting(model).filter(({ back }) => !back).length;
+    must(come <= member.terms.maxWaiting, `${come} wait for ${model}, which is more than max_waiting`);
   }
 
   #serves(member: Member): void {

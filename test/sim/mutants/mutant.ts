@@ -21,12 +21,13 @@ export type Mutant = {
     | `policy/${string}.ts`;
   readonly find: string;
   readonly replace: string;
-  /** Where it shows: the policy in use, and whether some requests are more urgent than others. */
+  /** Where it shows: the policy in use, and whether some requests are more urgent than others or the config has what it may have besides. */
   readonly policy?: PolicyName;
   readonly urgency?: boolean;
+  readonly extras?: boolean;
 };
 
 /** Mutants of one file of the core. */
 export const of =
-  (file: Mutant['file'], where: Pick<Mutant, 'policy' | 'urgency'> = {}) =>
+  (file: Mutant['file'], where: Pick<Mutant, 'policy' | 'urgency' | 'extras'> = {}) =>
   (name: string, find: string, replace: string): Mutant => ({ name, file, find, replace, ...where });

@@ -6,6 +6,8 @@ const orders = of('orders.ts');
 const turns = of('turns.ts');
 const slack = of('stage.ts', { policy: 'slack' });
 const urgent = of('stage.ts', { urgency: true });
+const extras = of('stage.ts', { extras: true });
+const extraTurns = of('turns.ts', { extras: true });
 const urgentTurns = of('turns.ts', { urgency: true });
 
 export const STAGE: readonly Mutant[] = [
@@ -191,7 +193,7 @@ export const STAGE: readonly Mutant[] = [
   turns('leases are not cut though nothing is drained', 'if (!this.#options.drains) this.cutDrain(member, part);', ''),
   turns(
     'the cut tells nobody',
-    "this.#replies.cut(member, [...member.leases.keys()], 'drained', `${member.model} had to make room`);",
+    "this.#replies.cut(member, [...member.leases.keys()], 'drained', `${member.model} had to make room`, mayReturn);",
     '',
   ),
   turns('sending off leaves the goal', 'this.#replies.setGoal(member.phases.keys(), goal, atOnce);', ''),
@@ -217,5 +219,12 @@ export const STAGE: readonly Mutant[] = [
     'a withdrawn model stays in the queue',
     "    this.#unsummon(member);\n    member.part = { kind: 'out' };",
     "    member.part = { kind: 'out' };",
+  ),
+  extras('who comes back stands behind all', 'const { rank, seq } = place ?? {', 'const { rank, seq } = {'),
+  extras('who comes back finds the lane full', 'else if (lane.full && place === undefined)', 'else if (lane.full)'),
+  extraTurns(
+    'whoever is cut may come back',
+    'const mayReturn = this.#options.drains && was.for !== undefined;',
+    'const mayReturn = true;',
   ),
 ];

@@ -88,6 +88,7 @@ export const EVERY_FACT: { readonly [Kind in Fact['kind']]: Extract<Fact, { read
   },
   'swap-planned': { kind: 'swap-planned', swap: 7, to: beta, from: [alpha], level: 5, waiting: 3 },
   'swap-finished': { kind: 'swap-finished', record: swapRecord },
+  'request-returned': { kind: 'request-returned', model: alpha },
   'leases-cut': { kind: 'leases-cut', model: alpha, count: 2, code: 'drained' },
   'request-arrived': { kind: 'request-arrived', model: alpha },
   'request-granted': { kind: 'request-granted', model: alpha, waitedMs: 84 },

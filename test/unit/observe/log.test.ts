@@ -53,6 +53,7 @@ const LINES: { readonly [Kind in Fact['kind']]: string } = {
   'engine-started': 'debug beta has started (pid 41, port 8002)\n                   | llama-server --port 8002\n',
   'swap-planned': 'info  swapping alpha for beta for 3 waiting requests\n',
   'swap-finished': 'info  beta is awake after 84 ms (alpha put away 12 ms, beta started 70 ms)\n',
+  'request-returned': 'info  a request for alpha that a drain cut short waits at its place again\n',
   'leases-cut': 'warn  2 requests to alpha cut off (drained)\n',
   'request-arrived': 'debug a request for alpha arrived\n',
   'request-granted': 'debug a request for alpha got its turn after 84 ms\n',
