@@ -1,4 +1,5 @@
 import type { MayUse } from '../access/key.ts';
+import { capabilitiesOf } from '../api/admin/capabilities.ts';
 import { catalogueOf, type CatalogueEntry, type Meaning } from '../config/catalogue.ts';
 import type { Config } from '../config/schema.ts';
 import { awakeOne, choose } from '../proxy/choose.ts';
@@ -53,5 +54,11 @@ function targetOf({ id, config }: CatalogueEntry, params: Meaning['params']): Ta
     idleMs: msOrNever(config.idle_timeout_secs),
     totalMs: msOrNever(config.total_timeout_secs),
     rewrite: rewriteOf(config, params),
+    thinking: {
+      modes: capabilitiesOf(config).thinking_modes,
+      // Whoever is far away may be another catnap, or something else that reads the word.
+      told: config.backend === 'openai_remote' ? 'as it is' : 'template',
+    },
+    translates: config.prompt_format === 'translategemma_template',
   };
 }

@@ -76,7 +76,7 @@ export const ERRORS = {
     fault: 'client',
     retry: false,
     meaning:
-      'On the admin API: the body is no JSON, or a field of it is unknown or of the wrong kind. `details` lists what.',
+      'On the admin API: the body is no JSON, or a field of it is unknown or of the wrong kind; `details` lists what. Elsewhere: `thinking` is none of its words.',
   },
   invalid_load_request: {
     status: 400,
@@ -113,6 +113,14 @@ export const ERRORS = {
     fault: 'client',
     retry: false,
     meaning: 'On the admin API: no request with this id is open. GET /v1/admin/requests lists those that are.',
+  },
+  thinking_unsupported: {
+    status: 400,
+    type: 'invalid_request_error',
+    fault: 'client',
+    retry: false,
+    meaning:
+      'The model does not take this value of `thinking`. `capabilities.thinking_modes` of the model lists those it takes.',
   },
   method_not_allowed: {
     status: 405,

@@ -13,8 +13,11 @@ import type { NameScanner, Range } from './name-scanner.ts';
 import type { Body } from './outflow.ts';
 import { PassingBody, type Renaming } from './passing-body.ts';
 import { editsFor } from './rewrite-body.ts';
+import { Rewriter, type Rewrite } from './rewrite.ts';
 import type { Named, Route } from './route.ts';
 import type { Edit } from './splicer.ts';
+import { thinkingFlaw, thinkingShape } from './thinking.ts';
+import { translationIn } from './translation.ts';
 
 export type Call = {
   readonly req: IncomingMessage;
@@ -170,7 +173,9 @@ export class Asking {
       const { bytes } = this;
       const target = this.#target;
       if (target === undefined || bytes < SAMPLE) return false;
-      if (target.rewrite !== undefined && this.#route.named.in === 'body') return false;
+      // What `thinking` says may still be to come.
+      const changes = target.rewrite !== undefined || target.translates || target.thinking.modes.length > 1;
+      if (changes && this.#route.named.in === 'body') return false;
       const restMs = ((clock.now() - startedAt) / bytes) * (announced - bytes);
       return restMs * HURRY <= limits.passOnMs;
     };
@@ -206,8 +211,25 @@ export class Asking {
     const scan = this.#scanner?.end();
     if (scan?.kind === 'unreadable') return scan.problem;
     // Which model a name stands for may depend on who is awake, so it is asked again after a long upload.
-    if (this.#target !== undefined && this.#foundIn === this.#looks) return undefined;
-    return this.#find(this.#scanner?.name);
+    const found = this.#target !== undefined && this.#foundIn === this.#looks;
+    const refusal = found ? undefined : this.#find(this.#scanner?.name);
+    return refusal ?? (this.#target && thinkingFlaw(this.#thinking, this.#target.thinking));
+  }
+
+  /** The word in `thinking`. What Anthropic's clients say there is an object, and the engine's business. */
+  get #thinking(): string | undefined {
+    return this.#route.dialect === 'openai' ? this.#scanner?.thinking : undefined;
+  }
+
+  /** What reads a body for all that is to be changed in it; undefined where nothing is. */
+  #rewriter({ rewrite, thinking, translates }: Target): Rewriter | undefined {
+    if (this.#route.named.in !== 'body') return undefined;
+    const word = this.#thinking;
+    const shapes = [
+      translates ? translationIn(this.#route.target) : undefined,
+      word === undefined ? undefined : thinkingShape(word, thinking),
+    ].filter((shape) => shape !== undefined);
+    return rewrite === undefined && shapes.length === 0 ? undefined : new Rewriter(rewrite ?? NOTHING, shapes);
   }
 
   #find(inBody: string | undefined): Refusal | undefined {
@@ -235,7 +257,8 @@ export class Asking {
     invariant(target !== undefined, 'a body passed without a model');
     const scan = this.#scanner?.end();
     const nameInBody = scan?.kind === 'found' ? { name: scan.name, at: scan.at, write: WRITERS[named.in] } : undefined;
-    const edits = named.in === 'body' && target.rewrite !== undefined ? await editsFor(target.rewrite, body) : [];
+    const rewriter = this.#rewriter(target);
+    const edits = rewriter === undefined ? [] : await editsFor(rewriter, body);
     if ('code' in edits) return { kind: 'refused', refusal: edits };
     return this.#asked(target, body, { nameInBody, edits });
   }
@@ -249,6 +272,8 @@ export class Asking {
 
 const acceptsEvents = ({ headers }: IncomingMessage): boolean =>
   (headers.accept ?? '').toLowerCase().includes('text/event-stream');
+
+const NOTHING: Rewrite = new Map();
 
 const WRITERS = { body: JSON.stringify, form: String, query: String, path: String };
 

@@ -44,6 +44,11 @@ export class FormScanner implements NameScanner {
     return this.#stream;
   }
 
+  /** Forms are for sounds and images, which nobody thinks about. */
+  get thinking(): undefined {
+    return undefined;
+  }
+
   get name(): string | undefined {
     return this.#name;
   }

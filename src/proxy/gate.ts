@@ -7,6 +7,7 @@ import type { Admission } from '../runtime/admission.ts';
 import type { BodyStore } from './body-store.ts';
 import type { RequestBook } from './request-book.ts';
 import type { Rewrite } from './rewrite.ts';
+import type { Thinking } from './thinking.ts';
 
 /** What a name a client wrote stands for. */
 export type Target = {
@@ -20,6 +21,9 @@ export type Target = {
   readonly totalMs: number;
   /** What is done to the parameters of its JSON requests. */
   readonly rewrite: Rewrite | undefined;
+  readonly thinking: Thinking;
+  /** Whether it takes one text at a time, in a structure that clients do not send. */
+  readonly translates: boolean;
 };
 
 /** The bounds of the data plane that are the same for every model. */

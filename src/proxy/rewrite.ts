@@ -1,3 +1,5 @@
+import type { Refusal } from './envelope.ts';
+import { ObjectReader, type Members } from './object-reader.ts';
 import type { Edit } from './splicer.ts';
 
 /** What is done to one parameter of a request. `json`: the value as it is written. */
@@ -6,192 +8,167 @@ export type Touch = { readonly kind: 'set' | 'default'; readonly json: string } 
 /** What is done to the top level of a JSON body, parameter by parameter. Never to `model`, which has a way of its own. */
 export type Rewrite = ReadonlyMap<string, Touch>;
 
-/** A body with more mentions of touched parameters was not written by a client. */
-const MOST_EDITS = 1_000;
+/** A rewrite that depends on what some parameters hold: those are parsed, and nothing else is. */
+export type Shape = {
+  readonly reads: readonly string[];
+  /** Gets what is there, as the model's own rewrite leaves it. */
+  readonly rewrite: (values: ReadonlyMap<string, unknown>) => Rewrite | Refusal;
+};
 
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-const COMMA = 0x2c;
-const COLON = 0x3a;
-const OPEN_BRACE = 0x7b;
-const CLOSE_BRACE = 0x7d;
-const OPEN_BRACKET = 0x5b;
-const CLOSE_BRACKET = 0x5d;
-const SPACE = 0x20;
+/** A body with more mentions of touched parameters was not written by a client. */
+const MOST_MENTIONS = 1_000;
+/** So much of a body is parsed at most. */
+const MOST_PARSED = 1_048_576;
+
+/** One mention of a parameter that may be touched. */
+type Member = {
+  readonly key: string;
+  readonly keyFrom: number;
+  readonly comma: number;
+  readonly valueFrom: number;
+  readonly valueTo: number;
+  /** Where the member after it begins. */
+  nextFrom: number | undefined;
+  /** Whether one that is not touched stands before it. */
+  readonly behindOther: boolean;
+};
 
 /** Finds what must change in a body that was found to be one JSON object, for a rewrite that leaves every other byte as it is. */
-export class Rewriter {
+export class Rewriter implements Members {
+  readonly #reader: ObjectReader;
   readonly #rewrite: Rewrite;
-  readonly #longestKey: number;
-  readonly #edits: Edit[] = [];
-  readonly #met = new Set<string>();
-  #offset = 0;
-  #depth = 0;
-  #text: 'key' | 'other' | undefined;
-  #escaped = false;
-  #expectsKey = false;
-  #key: Buffer[] = [];
-  #keyBytes = 0;
+  readonly #shapes: readonly Shape[];
+  readonly #reads: ReadonlySet<string>;
+  readonly #values = new Map<string, unknown>();
+  readonly #mentions: Member[] = [];
+  #parsed = 0;
+  #refusal: Refusal | undefined;
+  #key: string | undefined;
   #keyFrom = 0;
-  #valueFrom: number | undefined;
-  /** The byte after the last one that is no space. */
-  #solid = 0;
   #comma = 0;
-  /** Whether a member before this one stays: if so, one that is taken out takes its comma along. */
-  #stays = false;
-  /** Where members at the beginning that are taken out begin: they go up to the next key. */
-  #goneFrom: number | undefined;
-  #members = 0;
+  #valueFrom = 0;
+  #hasOther = false;
   #close = 0;
 
-  constructor(rewrite: Rewrite) {
+  constructor(rewrite: Rewrite, shapes: readonly Shape[] = []) {
     this.#rewrite = rewrite;
+    this.#shapes = shapes;
+    this.#reads = new Set(shapes.flatMap(({ reads }) => reads));
+    const keys = [...rewrite.keys(), ...this.#reads];
     // Each letter may be written as an escape of six.
-    this.#longestKey = 6 * Math.max(0, ...[...rewrite.keys()].map((key) => Buffer.byteLength(key)));
+    this.#reader = new ObjectReader(this, 6 * Math.max(0, ...keys.map((key) => Buffer.byteLength(key))));
   }
 
   feed(chunk: Buffer): void {
-    let i = 0;
-    while (i < chunk.length) i = this.#text === undefined ? this.#between(chunk, i) : this.#inText(chunk, i);
-    this.#offset += chunk.length;
+    this.#reader.feed(chunk);
   }
 
   /** Every change in the order of the body, or why there is none. */
-  end(): readonly Edit[] | 'too-many' {
-    if (this.#edits.length > MOST_EDITS) return 'too-many';
-    const added: string[] = [];
-    for (const [key, touch] of this.#rewrite) {
-      if (touch.kind !== 'strip' && !this.#met.has(key)) added.push(`${JSON.stringify(key)}:${touch.json}`);
+  end(): readonly Edit[] | Refusal {
+    if (this.#mentions.length > MOST_MENTIONS) {
+      return { code: 'invalid_request', message: 'The body has the same parameters over and over. Send each once.' };
     }
-    if (added.length > 0) {
-      const text = `${this.#stays ? ',' : ''}${added.join(',')}`;
-      this.#edits.push({ from: this.#close, to: this.#close, text });
+    if (this.#refusal !== undefined) return this.#refusal;
+    const touches = new Map(this.#rewrite);
+    for (const shape of this.#shapes) {
+      const shaped = shape.rewrite(valuesUnder(touches, this.#values, shape.reads));
+      if ('code' in shaped) return shaped;
+      for (const [key, touch] of shaped) touches.set(key, touch);
     }
-    return this.#edits;
+    return editsOf(touches, this.#mentions, { behindOther: this.#hasOther, close: this.#close });
   }
 
-  #between(chunk: Buffer, i: number): number {
-    const byte = chunk[i] ?? 0;
-    const at = this.#offset + i;
-    if (byte <= SPACE) return i + 1;
-    if (this.#depth === 1 && !this.#expectsKey && byte !== COLON) this.#valueFrom ??= at;
-    switch (byte) {
-      case QUOTE:
-        this.#openText(at);
-        break;
-      case OPEN_BRACE:
-      case OPEN_BRACKET:
-        if (++this.#depth === 1) this.#expectsKey = true;
-        break;
-      case CLOSE_BRACE:
-      case CLOSE_BRACKET:
-        if (this.#depth === 1) this.#finish(at);
-        this.#depth--;
-        break;
-      case COMMA:
-        if (this.#depth === 1) this.#nextMember(at);
-        break;
-    }
-    this.#solid = at + 1;
-    return i + 1;
-  }
-
-  #openText(at: number): void {
-    const isKey = this.#depth === 1 && this.#expectsKey;
-    this.#text = isKey ? 'key' : 'other';
-    if (!isKey) return;
-    this.#key = [];
-    this.#keyBytes = 0;
-    this.#keyFrom = at;
-    if (this.#goneFrom === undefined) return;
-    this.#edit(this.#goneFrom, at, '');
-    this.#goneFrom = undefined;
-  }
-
-  #inText(chunk: Buffer, from: number): number {
-    let i = from;
-    if (this.#escaped) {
-      this.#escaped = false;
-      i++;
-    }
-    for (;;) {
-      const quote = chunk.indexOf(QUOTE, i);
-      const end = quote === -1 ? chunk.length : quote;
-      let first = end;
-      while (first > i && chunk[first - 1] === BACKSLASH) first--;
-      const escapes = (end - first) % 2 === 1;
-      if (quote === -1) {
-        this.#escaped = escapes;
-        this.#collect(chunk.subarray(from));
-        return chunk.length;
-      }
-      i = quote + 1;
-      if (escapes) continue;
-      this.#collect(chunk.subarray(from, quote));
-      this.#closeText(this.#offset + quote);
-      return i;
-    }
-  }
-
-  #collect(part: Buffer): void {
-    if (this.#text !== 'key') return;
-    this.#keyBytes += part.length;
-    if (this.#keyBytes <= this.#longestKey) this.#key.push(part);
-  }
-
-  #closeText(at: number): void {
-    if (this.#text === 'key') this.#expectsKey = false;
-    this.#text = undefined;
-    this.#solid = at + 1;
-  }
-
-  #nextMember(comma: number): void {
-    this.#endMember();
+  key(key: string | undefined, from: number, comma: number): void {
+    this.#key = key;
+    this.#keyFrom = from;
     this.#comma = comma;
-    this.#expectsKey = true;
+    const last = this.#mentions.at(-1);
+    if (last !== undefined) last.nextFrom ??= from;
   }
 
-  #finish(close: number): void {
-    if (this.#members > 0 || this.#valueFrom !== undefined) this.#endMember();
-    if (this.#goneFrom !== undefined) this.#edit(this.#goneFrom, this.#solid, '');
-    this.#close = close;
+  begins(_first: number, from: number): number {
+    this.#valueFrom = from;
+    return this.#key !== undefined && this.#reads.has(this.#key) ? Math.max(1, MOST_PARSED - this.#parsed) : 0;
   }
 
-  #endMember(): void {
-    const first = !this.#stays;
-    const touch = this.#touchHere();
-    const valueFrom = this.#valueFrom ?? this.#solid;
-    const valueTo = this.#solid;
-    this.#valueFrom = undefined;
-    this.#members++;
-    if (touch?.kind === 'strip') {
-      if (first) this.#goneFrom = this.#keyFrom;
-      else this.#edit(this.#comma, valueTo, '');
+  tooLong(): undefined {
+    this.#refusal ??= {
+      code: 'body_too_large',
+      message: `\`${this.#key}\` is longer than ${MOST_PARSED} bytes, which is what is read of a request for this model. Send less at a time.`,
+    };
+  }
+
+  ends(to: number, kept: Buffer | undefined): void {
+    const key = this.#key;
+    if (key === undefined || !(this.#rewrite.has(key) || this.#reads.has(key))) {
+      this.#hasOther = true;
       return;
     }
-    this.#stays = true;
-    if (touch?.kind === 'set') this.#edit(valueFrom, valueTo, touch.json);
+    if (kept !== undefined) this.#parse(key, kept);
+    if (this.#mentions.length > MOST_MENTIONS) return;
+    this.#mentions.push({
+      key,
+      keyFrom: this.#keyFrom,
+      comma: this.#comma,
+      valueFrom: this.#valueFrom,
+      valueTo: to,
+      nextFrom: undefined,
+      behindOther: this.#hasOther,
+    });
   }
 
-  #edit(from: number, to: number, text: string): void {
-    if (this.#edits.length <= MOST_EDITS) this.#edits.push({ from, to, text });
+  closes(at: number): void {
+    this.#close = at;
   }
 
-  #touchHere(): Touch | undefined {
-    if (this.#keyBytes > this.#longestKey) return undefined;
-    const key = decoded(Buffer.concat(this.#key).toString());
-    const touch = key === undefined ? undefined : this.#rewrite.get(key);
-    if (key !== undefined && touch !== undefined) this.#met.add(key);
-    return touch;
+  #parse(key: string, written: Buffer): void {
+    this.#parsed += written.length;
+    try {
+      this.#values.set(key, JSON.parse(written.toString()));
+    } catch {
+      this.#refusal ??= { code: 'invalid_request', message: `\`${key}\` is not valid JSON.`, param: key };
+    }
   }
 }
 
-/** Undefined for what no JSON reader takes: the engine will say so. */
-function decoded(text: string): string | undefined {
-  try {
-    const value: unknown = JSON.parse(`"${text}"`);
-    return typeof value === 'string' ? value : undefined;
-  } catch {
-    return undefined;
+/** What parameters hold once they have been touched. */
+function valuesUnder(touches: Rewrite, sent: ReadonlyMap<string, unknown>, keys: readonly string[]) {
+  const values = new Map<string, unknown>();
+  for (const key of keys) {
+    const touch = touches.get(key);
+    if (touch !== undefined && touch.kind !== 'strip' && (touch.kind === 'set' || !sent.has(key))) {
+      values.set(key, JSON.parse(touch.json));
+    } else if (touch?.kind !== 'strip' && sent.has(key)) values.set(key, sent.get(key));
   }
+  return values;
+}
+
+type Rest = {
+  /** Whether there is a member that is not touched at all. */
+  readonly behindOther: boolean;
+  readonly close: number;
+};
+
+function editsOf(touches: Rewrite, mentions: readonly Member[], { behindOther, close }: Rest): readonly Edit[] {
+  const edits: Edit[] = [];
+  /** Whether one of the mentions so far stays: if any member does, one that is taken out takes its comma along. */
+  let stays = false;
+  for (const { key, keyFrom, comma, valueFrom, valueTo, nextFrom, behindOther: isBehind } of mentions) {
+    const touch = touches.get(key);
+    if (touch?.kind === 'strip') {
+      if (stays || isBehind) edits.push({ from: comma, to: valueTo, text: '' });
+      else edits.push({ from: keyFrom, to: nextFrom ?? valueTo, text: '' });
+      continue;
+    }
+    stays = true;
+    if (touch?.kind === 'set') edits.push({ from: valueFrom, to: valueTo, text: touch.json });
+  }
+  const met = new Set(mentions.map(({ key }) => key));
+  const added = [...touches].flatMap(([key, touch]) =>
+    touch.kind === 'strip' || met.has(key) ? [] : [`${JSON.stringify(key)}:${touch.json}`],
+  );
+  if (added.length > 0) {
+    edits.push({ from: close, to: close, text: `${stays || behindOther ? ',' : ''}${added.join(',')}` });
+  }
+  return edits;
 }

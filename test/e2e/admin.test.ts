@@ -1,4 +1,6 @@
+import { writeFileSync } from 'node:fs';
 import { request } from 'node:http';
+import { join } from 'node:path';
 import { describe } from 'vitest';
 import { ErrorAnswer, ModelRow, SwapList } from '../../src/api/admin/contract.ts';
 import { ControlStatus } from '../../src/api/control/contract.ts';
@@ -73,8 +75,19 @@ test('an unload refuses who waits and who comes, and lets who is served finish, 
   expect((await catnap.chat('a')).status).toBe(200);
 });
 
-test('what a load changes reaches the real engine, for that load only', async ({ expect, start, llama }) => {
-  const model = await llama.says('I am alpha.', { extra_args: ['-c', '512'] });
+/** A template that takes what TranslateGemma's takes, and names what it is to translate from and to. */
+const TRANSLATES = `{%- set languages = {"cs":"Czech","de":"German","en":"English"} -%}
+{%- for message in messages -%}{%- set part = message['content'][0] -%}
+{%- set source_lang_code = part['source_lang_code'] -%}{%- set target_lang_code = part['target_lang_code'] -%}
+<{{ languages[source_lang_code] }} to {{ languages[target_lang_code] }}> {{ part['text'] }}{%- endfor -%}`;
+
+test('what a load changes reaches the real engine, for that load only', async ({ expect, start, llama, folder }) => {
+  const template = join(folder, 'translates.jinja');
+  writeFileSync(template, TRANSLATES);
+  const model = await llama.says('I am alpha.', {
+    extra_args: ['-c', '512', '--jinja', '--chat-template-file', template],
+    prompt_format: 'translategemma_template',
+  });
   const catnap = await start({ models: { alpha: model } });
   const context = async (): Promise<unknown> => {
     const { port } = await catnap.engine('alpha');
@@ -84,6 +97,17 @@ test('what a load changes reaches the real engine, for that load only', async ({
   const row = await load(catnap, 'alpha', { llama_server_n_ctx: 1024 });
   expect(row).toMatchObject({ load_override: { llama_server_n_ctx: 1024 }, definition: { llama_server_n_ctx: null } });
   expect(await context()).toBe(1024);
+
+  const prompt = async (more: object): Promise<string> => {
+    const messages = [{ role: 'user', content: 'Ahoj' }];
+    const { text } = await post(catnap, '/apply-template', { model: 'alpha', messages, ...more });
+    return String(JSON.parse(text).prompt);
+  };
+  expect(await prompt({ source_lang_code: 'cs', target_lang_code: 'de' })).toBe('<Czech to German> Ahoj');
+  expect(await prompt({ source_lang_code: 'mixed', target_lang_code: 'cs' })).toMatch(
+    /^<English to Czech> .* Detect [^]*Ahoj$/,
+  );
+
   const other = await post(catnap, '/v1/admin/models/alpha/load', { llama_server_n_ctx: 2048 });
   expect([other.status, codeOf(other.text)]).toEqual([400, 'invalid_load_request']);
   expect((await load(catnap, 'alpha', { llama_server_n_ctx: 1024 })).is_loaded).toBe(true);

@@ -6,6 +6,7 @@ import { BodyStore, type StoreLimits } from '../../src/proxy/body-store.ts';
 import type { Gate, Limits } from '../../src/proxy/gate.ts';
 import { RequestBook } from '../../src/proxy/request-book.ts';
 import type { Rewrite } from '../../src/proxy/rewrite.ts';
+import type { Thinking } from '../../src/proxy/thinking.ts';
 import { Door, type DoorTerms } from '../../src/access/door.ts';
 import { Listener, type ControlPlane } from '../../src/proxy/server.ts';
 import { FakeFiles } from './fake-files.ts';
@@ -23,6 +24,8 @@ export type RigOptions = {
   readonly idleMs?: number;
   readonly totalMs?: number;
   readonly rewrite?: Rewrite;
+  readonly thinking?: Thinking;
+  readonly translates?: boolean;
   readonly unnamed?: Gate['unnamed'];
   readonly servedName?: string;
   readonly corsOrigins?: readonly string[];
@@ -107,7 +110,16 @@ export async function openRig(options: RigOptions): Promise<Rig> {
       const model = names[name];
       return model === undefined || mayUse?.(name, modelId(model)) === false
         ? undefined
-        : { model: modelId(model), enabled: model !== 'off', responseMs, idleMs, totalMs, rewrite: options.rewrite };
+        : {
+            model: modelId(model),
+            enabled: model !== 'off',
+            responseMs,
+            idleMs,
+            totalMs,
+            rewrite: options.rewrite,
+            thinking: options.thinking ?? { modes: ['default'], told: 'template' },
+            translates: options.translates ?? false,
+          };
     },
     unnamed: () => options.unnamed?.() ?? 'nobody',
     admission,

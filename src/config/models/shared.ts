@@ -43,7 +43,7 @@ export const everyModel = {
   ),
   prompt_format: key(
     text().optional(),
-    'How its prompts are built, as operators see it: `generic`, `qwen3_template`, `gemma4_template`, `mistral_template`, `translategemma_template`.',
+    'What its prompts are: `generic`, `qwen3_template`, `gemma4_template`, `mistral_template` or `translategemma_template`. The engine builds them; this tells what the model can do. With the last, catnap builds the request that its template takes: see docs/admin.md.',
     { examples: ['qwen3_template'], default_text: "the engine's own template" },
   ),
   capabilities: key(

@@ -138,7 +138,7 @@ const ROWS: readonly Row[] = [
   ],
   ['49', 'load_override, empty where there is none', rowHas((t) => Object.keys(t.load_override).length === 0)],
   ['50', 'capabilities.modalities', rowHas((t) => t.capabilities.modalities.join() === 'text')],
-  ['51', 'capabilities.multi_turn', rowHas((t) => t.capabilities.multi_turn)],
+  ['51', 'capabilities.multi_turn', rowHas((t) => !t.capabilities.multi_turn)],
   ['52', 'capabilities.thinking_modes', rowHas((t) => t.capabilities.thinking_modes.join() === 'default')],
   ['53', 'definition', rowHas((t) => t.definition['backend'] === 'stub' && 'replica_max' in t.definition)],
   [

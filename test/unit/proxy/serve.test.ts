@@ -220,7 +220,9 @@ test.for<[what: string, type: string, body: string]>([
 ])('%s that names no model goes to the default as it is', async ([, type, body], { expect, onTestFinished }) => {
   const { upstream, asked } = await echo();
   const served = { responseMs: 10_000, idleMs: Infinity, totalMs: Infinity };
-  const target = { model: modelId('beta'), enabled: true, ...served, rewrite: undefined };
+  const thinking = { modes: ['default'], told: 'template' } as const;
+  const plain = { rewrite: undefined, thinking, translates: false };
+  const target = { model: modelId('beta'), enabled: true, ...served, ...plain };
   const rig = await openRig({ upstream, unnamed: () => target, onTestFinished });
   const reply = await ask(rig.port, '/v1/infill', { body, headers: { 'content-type': type } });
   expect([reply.status, asked[0]?.body.toString()]).toEqual([201, body]);
