@@ -73,7 +73,7 @@ const { values } = parseArgs({
     help: { type: 'boolean', default: false },
   },
 });
-const many = values.mutants ? '5000' : values.seed === undefined ? '2000' : '1';
+const many = values.mutants ? '10000' : values.seed === undefined ? '2000' : '1';
 const from = wholeNumber('--seed', values.seed ?? '0');
 const count = wholeNumber('--count', values.count ?? many);
 if (values.help) say(USAGE);

@@ -1,5 +1,6 @@
-import type { Millis, ModelId } from './kinds.ts';
+import { invariant, type Millis, type ModelId } from './kinds.ts';
 import type { Place } from './place.ts';
+import type { StageOptions } from './stage-events.ts';
 
 /**
  * A model's part on the stage.
@@ -60,38 +61,23 @@ export type StageSight = {
 
 type Room = { readonly capacity: number; readonly cast: readonly Pick<Sight, 'part' | 'cost'>[] };
 
+/** The budget without what is set aside for those that are kept. Nobody may want more than that. */
+export function sharedRoom({ models, capacity }: Pick<StageOptions, 'models' | 'capacity'>): number {
+  const kept = models.filter(({ keep }) => keep === true);
+  const aside = kept.reduce((sum, { cost, costEach, engines }) => {
+    return sum + (costEach === undefined ? cost : costEach * engines.length);
+  }, 0);
+  const shared = capacity - aside;
+  invariant(shared >= 0, 'there is no room for those that are kept');
+  for (const { model, cost, keep } of models) invariant(keep === true || cost <= shared, `${model} can never fit`);
+  return shared;
+}
+
 /** Room that is neither taken nor promised, counted as it will be when all who are on their way off have gone. */
 export function uncommitted({ capacity, cast }: Room): number {
   let room = capacity;
   for (const { part, cost } of cast) if (part === 'on' || part === 'entering' || part === 'summoned') room -= cost;
   return room;
-}
-
-/**
- * Whom to send off so that `to` fits: none if there is room, undefined if it cannot be had now (those who are still entering cannot go).
- * Those who are idle go first, then those who have been on longest; never more than needed.
- */
-export function makeRoom(
-  sight: Pick<StageSight, 'capacity' | 'cast'>,
-  to: Pick<Sight, 'cost'>,
-): readonly Sight[] | undefined {
-  let missing = to.cost - uncommitted(sight);
-  if (missing <= 0) return [];
-  const leavers = sight.cast
-    .filter(({ part, cost }) => part === 'on' && cost > 0)
-    .sort((a, b) => Number(isBusy(a)) - Number(isBusy(b)) || a.onSince - b.onSince);
-  const chosen: Sight[] = [];
-  for (const leaver of leavers) {
-    if (missing <= 0) break;
-    chosen.push(leaver);
-    missing -= leaver.cost;
-  }
-  if (missing > 0) return undefined;
-  return chosen.filter((leaver) => {
-    const spare = leaver.cost + missing <= 0;
-    if (spare) missing += leaver.cost;
-    return !spare;
-  });
 }
 
 export const isBusy = ({ inFlight, waiting }: Sight): boolean => inFlight > 0 || waiting > 0;

@@ -23,8 +23,12 @@ export type ModelTerms = {
   readonly engines: readonly EngineId[];
   /** How many of them come and go together when nobody asks for another number. */
   readonly replicas: number;
-  /** How much of the stage's budget it takes while it is awake, all engines together. */
+  /** How much of the stage's budget it takes while it is awake, with as many engines as `replicas` says. */
   readonly cost: number;
+  /** How much one engine takes; undefined: however many there are, it is `cost`. */
+  readonly costEach?: number | undefined;
+  /** Once awake it is put away for nobody. Room for all engines it may have is set aside for it. */
+  readonly keep?: boolean;
   /** How many requests one engine is given at a time. */
   readonly targetInflight: number;
   /** How many may wait. */
@@ -131,6 +135,15 @@ export class Member {
     return this.#every(atRest);
   }
 
+  /** How much it takes, or would, of the room that is shared. Those that are kept have room of their own. */
+  get cost(): number {
+    const { keep, cost, costEach } = this.terms;
+    if (keep === true || costEach === undefined) return keep === true ? 0 : cost;
+    let stirring = 0;
+    for (const phase of this.phases.values()) if (!atRest(phase)) stirring++;
+    return costEach * Math.max(this.replicas, stirring);
+  }
+
   /** Whether its engines are put away as `goal` says: one that sleeps and has just been told to end is not. */
   isAway(goal: EngineGoal): boolean {
     return this.atRest && (goal.kind !== 'off' || this.gone);
@@ -216,12 +229,12 @@ export class Member {
   }
 
   sight(now: Millis): Sight {
-    const { lane, part, model, terms, costs, demand } = this;
+    const { lane, part, model, terms, costs, demand, cost } = this;
     const on = part.kind === 'on' ? part : undefined;
     return {
       model,
       part: part.kind,
-      cost: terms.cost,
+      cost,
       waiting: lane.length,
       first: lane.first,
       sinceSum: lane.sinceSum,

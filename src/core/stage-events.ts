@@ -1,3 +1,4 @@
+import type { Commons } from './commons.ts';
 import type { EngineGoal, EnginePhase } from './engine.ts';
 import type { CutCode, RefusalCode } from './errors.ts';
 import type { Fact } from './facts.ts';
@@ -99,6 +100,8 @@ export type StageEffect =
   /** `atOnce`: an operator asks, who waits for no pause after a failure, or has seen it. */
   | { readonly kind: 'set-goal'; readonly engine: EngineId; readonly goal: EngineGoal; readonly atOnce: boolean }
   | { readonly kind: 'tell'; readonly fact: Fact }
+  /** A model has loaded for which others wait, here or on another stage: each looks again. */
+  | { readonly kind: 'load-over' }
   /** Everything is off; nothing more will come. */
   | { readonly kind: 'closed' };
 
@@ -112,4 +115,6 @@ export type StageOptions = {
   readonly minActiveMs: number;
   /** How much earlier than it came a request counts as having come, for each step of priority. */
   readonly priorityStepMs: number;
+  /** What it has in common with other stages; undefined: it is alone. */
+  readonly commons?: Commons;
 };

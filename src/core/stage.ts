@@ -1,5 +1,5 @@
 import { Candidates } from './candidates.ts';
-import { uncommitted, type Contention, type StageSight } from './cast.ts';
+import { sharedRoom, uncommitted, type Contention, type StageSight } from './cast.ts';
 import { Closing } from './closing.ts';
 import { doorOf, onlyOperatorsBring, type Shut } from './doors.ts';
 import { failureOf, isInstead, retryAtOf, type EnginePhase } from './engine.ts';
@@ -29,6 +29,8 @@ export class Stage {
   readonly #replies = new Replies();
   readonly #turns: Turns;
   readonly #orders: Orders;
+  /** The budget without what is set aside. */
+  readonly #shared: number;
   #seq = 0;
   #lookAgainAt: Millis | undefined;
   #closing: Closing | undefined;
@@ -38,7 +40,7 @@ export class Stage {
     this.#turns = new Turns(options, this.#replies);
     this.#orders = new Orders(this.#turns, this.#replies);
     this.#members = new Map(options.models.map((terms) => [terms.model, new Member(terms)]));
-    for (const { model, cost } of options.models) invariant(cost <= options.capacity, `${model} can never fit`);
+    this.#shared = sharedRoom(options);
   }
 
   get members(): ReadonlyMap<ModelId, Member> {
@@ -127,9 +129,9 @@ export class Stage {
   // --- what events do
 
   #arrive(ticket: TicketId, kind: Waiting['kind'], member: Member, asked: TicketTerms, now: Millis): void {
-    const { lane, model, terms, part } = member;
+    const { lane, model, terms, part, cost } = member;
     const { priority = 'normal', bound = false, withinMs = terms.patienceMs, place } = asked;
-    const isThere = part.kind === 'on' || part.kind === 'entering' || terms.cost === 0;
+    const isThere = part.kind === 'on' || part.kind === 'entering' || cost === 0;
     const door = kind === 'request' ? doorOf(member, this.mode) : undefined;
     if (this.#closing !== undefined) this.#replies.reject(ticket, model, 'shutting_down', 'catnap is shutting down');
     else if (member.unloads.length > 0)
@@ -241,6 +243,7 @@ export class Stage {
   /** Who stands in the way, in words. */
   #hindrance(member: Member): string {
     if (member.part.kind === 'on' || member.part.kind === 'draining') return 'it is busy with earlier requests';
+    if (this.#turns.waitsForLoads(member)) return 'other models were loading (policy.max_parallel_loads)';
     const others = [...this.#stirring].filter((other) => other !== member && other.occupies);
     return others.map((other) => `${other.model} is ${other.part.kind}`).join(', ') || 'others were before it';
   }
@@ -282,9 +285,9 @@ export class Stage {
   #letStay(now: Millis): boolean {
     let stays = false;
     for (const member of this.#stirring) {
-      const { part, unloads, terms } = member;
+      const { part, unloads, cost } = member;
       if (part.kind !== 'draining' || part.for?.withdrawn !== true || part.cut || unloads.length > 0) continue;
-      if (terms.cost > this.#room) continue;
+      if (cost > this.#room) continue;
       this.#turns.stay(member, part, now);
       stays = true;
     }
@@ -294,13 +297,14 @@ export class Stage {
   /** Opens the door to the summoned for whom there is room now, in the order in which they were called. */
   #letIn(now: Millis): void {
     if (this.#turns.summoned.length === 0) return;
-    let room = this.#options.capacity;
-    for (const member of this.#stirring) if (member.occupies) room -= member.terms.cost;
+    let room = this.#shared;
+    for (const member of this.#stirring) if (member.occupies) room -= member.cost;
     for (const member of [...this.#turns.summoned]) {
       // Sleepers that are being ended are counted beyond the budget, which is nothing to those who need no room.
-      if (member.terms.cost > Math.max(0, room) || !member.atRest) continue;
-      room -= member.terms.cost;
-      this.#turns.enter(member, now);
+      const hasRoom = member.cost <= Math.max(0, room) && member.atRest;
+      if (hasRoom) room -= member.cost;
+      // Whoever waits for others to have loaded keeps its room.
+      if (this.#turns.mayEnter(member, hasRoom)) this.#turns.enter(member, now);
     }
   }
 
@@ -372,7 +376,8 @@ export class Stage {
   }
 
   #sight(now: Millis): StageSight {
-    const { capacity, minActiveMs, drains, drainMs } = this.#options;
+    const { minActiveMs, drains, drainMs } = this.#options;
+    const capacity = this.#shared;
     const candidates = this.#candidates;
     const cast = [];
     for (const member of this.#stirring) if (!candidates.has(member)) cast.push(member.sight(now));
@@ -383,7 +388,7 @@ export class Stage {
 
   /** Room that is neither taken nor promised. */
   get #room(): number {
-    const cast = Array.from(this.#stirring, ({ part, terms }) => ({ part: part.kind, cost: terms.cost }));
-    return uncommitted({ capacity: this.#options.capacity, cast });
+    const cast = Array.from(this.#stirring, ({ part, cost }) => ({ part: part.kind, cost }));
+    return uncommitted({ capacity: this.#shared, cast });
   }
 }

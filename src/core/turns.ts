@@ -1,3 +1,4 @@
+import { Commons } from './commons.ts';
 import { onlyOperatorsBring } from './doors.ts';
 import type { EngineGoal } from './engine.ts';
 import { after, type Millis, type ModelId } from './kinds.ts';
@@ -15,12 +16,13 @@ export type Draining = Extract<Part, { readonly kind: 'draining' }>;
 export class Turns {
   readonly #options: Pick<StageOptions, 'drains' | 'drainMs'>;
   readonly #replies: Replies;
+  readonly #commons: Commons;
   /** In the order in which they were called. */
   #summoned: Member[] = [];
-  #swaps = 0;
 
-  constructor(options: Pick<StageOptions, 'drains' | 'drainMs'>, replies: Replies) {
+  constructor(options: Pick<StageOptions, 'drains' | 'drainMs' | 'commons'>, replies: Replies) {
     this.#options = options;
+    this.#commons = options.commons ?? new Commons();
     this.#replies = replies;
   }
 
@@ -30,7 +32,7 @@ export class Turns {
 
   /** It is next, and comes in once those who are to go have made room. */
   summon(member: Member, evict: readonly ModelId[], now: Millis): Swap {
-    const swap = new Swap(++this.#swaps, member.model, evict, now);
+    const swap = new Swap(this.#commons.nextSwap(), member.model, evict, now);
     member.part = { kind: 'summoned' };
     member.swap = swap;
     this.#summoned.push(member);
@@ -46,11 +48,24 @@ export class Turns {
   withdraw(member: Member, now: Millis): void {
     this.#unsummon(member);
     member.part = { kind: 'out' };
+    this.#loadOver(member);
     this.finishSwap(member, 'withdrawn', now);
+  }
+
+  /** Whether it may come in now: there is room, and no more load than may at a time. Who has nothing to load waits for nobody. */
+  mayEnter(member: Member, hasRoom: boolean): boolean {
+    if (!hasRoom) this.#loadOver(member);
+    return hasRoom && (member.terms.cost === 0 || this.#commons.mayLoad(member.model));
+  }
+
+  /** Whether it has room, and comes in once others have loaded. */
+  waitsForLoads({ model }: Member): boolean {
+    return this.#commons.waits(model);
   }
 
   enter(member: Member, now: Millis): void {
     this.#unsummon(member);
+    if (member.terms.cost > 0) this.#commons.load(member.model);
     const level = member.depth;
     const atOnce = member.lane.hasLoad && member.retryAt(now) !== undefined;
     member.part = { kind: 'entering' };
@@ -61,6 +76,7 @@ export class Turns {
 
   /** Its turn begins. `from` is the first request that did not come before it. */
   begin(member: Member, from: number, now: Millis): void {
+    this.#loadOver(member);
     member.lane.resume(now);
     member.part = { kind: 'on', since: now, from, served: 0, idleSince: now };
     this.finishSwap(member, 'done', now);
@@ -95,6 +111,7 @@ export class Turns {
 
   sendOff(member: Member, goal: EngineGoal, now: Millis, atOnce = false): void {
     const { part } = member;
+    this.#loadOver(member);
     const swap = part.kind === 'draining' || part.kind === 'leaving' ? part.for : undefined;
     if (part.kind === 'draining') swap?.drained(member.model, now);
     if (part.kind === 'draining' && part.wasBusy) member.costs.drained(now - part.since);
@@ -118,6 +135,10 @@ export class Turns {
     if (swap === undefined) return;
     member.swap = undefined;
     this.#replies.push({ kind: 'tell', fact: { kind: 'swap-finished', record: swap.finish(result, now) } });
+  }
+
+  #loadOver({ model }: Member): void {
+    if (this.#commons.over(model)) this.#replies.push({ kind: 'load-over' });
   }
 
   #unsummon(member: Member): void {

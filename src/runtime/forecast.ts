@@ -13,13 +13,13 @@ export function turnInMs(members: ReadonlyMap<ModelId, Member>, model: ModelId, 
   const own = members.get(model);
   if (own === undefined) return UNKNOWN_MS;
   const comeMs = startMs(own) ?? UNKNOWN_MS;
-  const { part, costs, terms, lane } = own;
+  const { part, costs, cost, lane } = own;
   if (part.kind === 'on') return Math.max(LEAST_MS, costs.drainMs);
   if (part.kind === 'entering') return Math.max(LEAST_MS, comeMs - underWay(own, now));
   let ms = comeMs;
-  if (terms.cost === 0) return ms;
+  if (cost === 0) return ms;
   for (const other of members.values()) {
-    if (other === own || other.terms.cost === 0) continue;
+    if (other === own || other.cost === 0) continue;
     const { kind } = other.part;
     if (kind === 'on' || kind === 'draining' || kind === 'entering')
       ms += other.costs.drainMs + other.costs.goMs(other.sleepLevel);

@@ -40,7 +40,12 @@ type Pending = {
   readonly refused: (error: Refused) => void;
 };
 
-export type StageActorOptions = StageOptions & { readonly clock: Clock; readonly reporter: Reporter };
+export type StageActorOptions = StageOptions & {
+  readonly clock: Clock;
+  readonly reporter: Reporter;
+  /** A model has loaded for which others wait, here or on another stage. Undefined: there is no other stage. */
+  readonly loadOver?: () => void;
+};
 
 /**
  * Owns one `Stage`: the only one that sends it events. Carries out its effects: goals to engine actors, grants and refusals to those who wait.
@@ -56,12 +61,14 @@ export class StageActor implements Admission {
   readonly #pending = new Map<TicketId, Pending>();
   readonly #leases = new Map<TicketId, OpenLease>();
   readonly #closed = Promise.withResolvers<void>();
+  readonly #loadOver: () => void;
   #tickets = 0;
 
   constructor(options: StageActorOptions) {
     this.#clock = options.clock;
     this.#reporter = options.reporter;
     this.#stage = new Stage(options);
+    this.#loadOver = options.loadOver ?? (() => this.lookAgain());
     this.#alarm = new Alarm(options.clock, () => this.#mailbox.post({ kind: 'time-passed' }));
   }
 
@@ -81,6 +88,11 @@ export class StageActor implements Admission {
   /** Engines are made after the stage, since they tell it of their moves. */
   adopt(engine: EngineActor): void {
     this.#engines.set(engine.id, engine);
+  }
+
+  /** Something outside has changed that the stage may have waited for. */
+  lookAgain(): void {
+    this.#mailbox.post({ kind: 'time-passed' });
   }
 
   engineMoved(engine: EngineId, model: ModelId, phase: EnginePhase, took: Took | undefined): void {
@@ -207,6 +219,9 @@ export class StageActor implements Admission {
         return;
       case 'tell':
         this.#reporter.report(effect.fact);
+        return;
+      case 'load-over':
+        this.#loadOver();
         return;
       case 'closed':
         this.#closed.resolve();

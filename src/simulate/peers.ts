@@ -1,4 +1,5 @@
-import { makeRoom, isBusy } from '../core/cast.ts';
+import { isBusy } from '../core/cast.ts';
+import { makeRoom } from '../core/leavers.ts';
 import { stay, type Policy } from '../core/policy/policy.ts';
 
 /** How other servers choose, as far as their waits depend on it: for comparison only, no config can name these. */

@@ -153,6 +153,9 @@ class Replay {
       case 'tell':
         this.#tally.told(effect.fact, this.#now);
         return;
+      case 'load-over':
+        this.#post({ kind: 'time-passed' });
+        return;
       case 'cut':
       case 'order-done':
       case 'closed':

@@ -151,6 +151,7 @@ export class Play implements Hooks {
       minActiveMs: this.#stage.time('min_active', 0),
       policy: this.#policy(),
       priorityStepMs: this.#stage.time('step', 30_000),
+      commons: new realCore.Commons(this.#stage.option('loads', Number.POSITIVE_INFINITY)),
     };
     this.#theatre = new Theatre(realCore, options, (model) => this.#rulesOf(model), this);
     return this.#theatre;
@@ -278,7 +279,9 @@ function termsOf(line: Line): ModelTerms {
       : line.flag('disabled', false)
         ? 'model_disabled'
         : undefined,
-    cost: line.option('cost', 1),
+    cost: line.option('each', 0) * line.option('replicas', 1) || line.option('cost', 1),
+    costEach: line.option('each', 0) || undefined,
+    keep: line.flag('keep', false),
     targetInflight: line.option('target', 32),
     maxWaiting: line.option('max_waiting', 1_000),
     patienceMs: line.time('patience', 60_000),

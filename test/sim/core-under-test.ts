@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { Commons } from '../../src/core/commons.ts';
 import { atRest, engineDueAt, newEngine, stepEngine } from '../../src/core/engine.ts';
 import { POLICIES } from '../../src/core/policy/index.ts';
 import { Stage } from '../../src/core/stage.ts';
@@ -7,6 +8,7 @@ import { Stage } from '../../src/core/stage.ts';
 /** The production code that a world runs: the real one, or a copy with one guard taken out. */
 export type CoreUnderTest = {
   readonly Stage: typeof Stage;
+  readonly Commons: typeof Commons;
   readonly stepEngine: typeof stepEngine;
   readonly engineDueAt: typeof engineDueAt;
   readonly atRest: typeof atRest;
@@ -14,11 +16,16 @@ export type CoreUnderTest = {
   readonly POLICIES: typeof POLICIES;
 };
 
-export const realCore: CoreUnderTest = { Stage, stepEngine, engineDueAt, atRest, newEngine, POLICIES };
+export const realCore: CoreUnderTest = { Stage, Commons, stepEngine, engineDueAt, atRest, newEngine, POLICIES };
 
 /** Loads a copy of `src/core` from another folder. */
 export async function loadCore(folder: string): Promise<CoreUnderTest> {
   const load = (path: string): Promise<CoreUnderTest> => import(pathToFileURL(join(folder, path)).href);
-  const [stage, engine, policy] = await Promise.all([load('stage.ts'), load('engine.ts'), load('policy/index.ts')]);
-  return { ...engine, Stage: stage.Stage, POLICIES: policy.POLICIES };
+  const [stage, commons, engine, policy] = await Promise.all([
+    load('stage.ts'),
+    load('commons.ts'),
+    load('engine.ts'),
+    load('policy/index.ts'),
+  ]);
+  return { ...engine, Stage: stage.Stage, Commons: commons.Commons, POLICIES: policy.POLICIES };
 }

@@ -43,6 +43,8 @@ export type WorldPlan = {
   readonly lateTimersMs: number;
   readonly shuffledTies: boolean;
   readonly capacity: number;
+  /** How many models may be on their way in at a time. */
+  readonly mostLoads: number;
   readonly drains: boolean;
   readonly drainMs: number;
   readonly minActiveMs: number;
@@ -93,6 +95,7 @@ export function drawPlan(seed: number, policy: PolicyName = 'fifo', urgency = fa
     lateTimersMs: random.pick([0, 0, 0, 40]),
     shuffledTies: random.chance(0.5),
     capacity,
+    mostLoads: Number.POSITIVE_INFINITY,
     drains: random.chance(0.7),
     drainMs: random.pick([1, 5, 30, 600]) * SECOND,
     minActiveMs: random.pick([0, 0, 0, 2, 10]) * SECOND,
@@ -114,7 +117,30 @@ export function drawPlan(seed: number, policy: PolicyName = 'fifo', urgency = fa
     jumps: random.chance(0.15) && !healthy ? random.int(1, 2) : 0,
     shutdowns: healthy || random.chance(0.8) ? [] : drawShutdowns(random, spanMs),
   };
-  return steered ? { ...plan, models: keptToOperators(plan.models, steering) } : plan;
+  return crowded(steered ? { ...plan, models: keptToOperators(plan.models, steering) } : plan, seed);
+}
+
+/** In some worlds a model is kept, engines are counted one by one, or loads wait for each other. Drawn apart: the others stay as they are. */
+function crowded(plan: WorldPlan, seed: number): WorldPlan {
+  const random = new Random(seed ^ 0x6a09e667);
+  if (random.chance(0.5)) return plan;
+  const mostLoads = random.pick([1, 1, 2, Number.POSITIVE_INFINITY]);
+  let { capacity } = plan;
+  const changed = ({ terms, ...rest }: ModelPlan): ModelPlan => {
+    const { engines, replicas, cost } = terms;
+    if (cost === 0 || !random.chance(0.4)) return { ...rest, terms };
+    const each = { ...terms, costEach: 1, cost: replicas };
+    if (random.chance(0.5)) {
+      capacity = Math.max(capacity, engines.length);
+      return { ...rest, terms: each };
+    }
+    return { ...rest, terms: { ...(random.chance(0.5) ? each : terms), keep: true } };
+  };
+  const [first, ...others] = plan.models;
+  const models: WorldPlan['models'] = [changed(first), ...others.map(changed)];
+  for (const { terms } of models)
+    if (terms.keep === true) capacity += terms.costEach === undefined ? terms.cost : terms.engines.length;
+  return { ...plan, models, capacity, mostLoads };
 }
 
 /** Some models are brought in by operators alone, some come with fewer engines than they could. */

@@ -85,6 +85,7 @@ export class Theatre {
       this.#hooks.effect(effect);
       if (effect.kind === 'set-goal')
         this.step(effect.engine, { kind: 'goal-set', goal: effect.goal, atOnce: effect.atOnce });
+      if (effect.kind === 'load-over') this.post({ kind: 'time-passed' });
     }
   }
 

@@ -46,6 +46,8 @@ export function sayEffect(effect: StageEffect): string | undefined {
       return `goal ${effect.engine} ${sayGoal(effect.goal)}${effect.atOnce && effect.goal.kind === 'awake' ? ' at once' : ''}`;
     case 'tell':
       return sayFact(effect.fact);
+    case 'load-over':
+      return 'others may load';
     case 'closed':
       return 'closed';
     default:

@@ -75,7 +75,9 @@ class World implements Hooks {
     this.#say = say;
     this.#timeline = new Timeline(plan.shuffledTies ? () => random.next() : undefined);
     const { capacity, drains, drainMs, minActiveMs, priorityStepMs } = plan;
-    const stage = { capacity, drains, drainMs, minActiveMs, priorityStepMs, policy: core.POLICIES[policy](plan.terms) };
+    const commons = new core.Commons(plan.mostLoads);
+    const rules = { drains, drainMs, minActiveMs, priorityStepMs, policy: core.POLICIES[policy](plan.terms) };
+    const stage = { capacity, commons, ...rules };
     const models = plan.models.map(({ terms }) => terms);
     this.theatre = new Theatre(core, { ...stage, models }, (model) => this.#modelPlan(model).rules, this);
     for (const model of plan.models)
@@ -121,6 +123,7 @@ class World implements Hooks {
         if (effect.fact.kind === 'swap-planned') this.#swaps++;
         return undefined;
       case 'set-goal':
+      case 'load-over':
       case 'closed':
         return undefined;
       default:

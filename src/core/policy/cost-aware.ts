@@ -1,4 +1,5 @@
-import { makeRoom, type Candidate, type Sight, type StageSight } from '../cast.ts';
+import type { Candidate, Sight, StageSight } from '../cast.ts';
+import { makeRoom } from '../leavers.ts';
 import { after, millis, soonest, type Millis } from '../kinds.ts';
 import { contenders, latest, mayLeaveAt, swapMs, swapTo } from './leaving.ts';
 import { stay, type Policy, type PolicyTerms } from './policy.ts';

@@ -1,4 +1,5 @@
-import { makeRoom, type StageSight } from '../cast.ts';
+import type { StageSight } from '../cast.ts';
+import { makeRoom } from '../leavers.ts';
 import { mayLeaveAt, swapTo } from './leaving.ts';
 import { stay, type Decision } from './policy.ts';
 

@@ -1,4 +1,5 @@
-import { isBusy, makeRoom, uncommitted, type Candidate, type Sight, type StageSight } from '../cast.ts';
+import { isBusy, uncommitted, type Candidate, type Sight, type StageSight } from '../cast.ts';
+import { makeRoom } from '../leavers.ts';
 import { logSum, shareOf } from '../demand.ts';
 import { after, millis, FOREVER, type Millis } from '../kinds.ts';
 import { allIdle, latest, mayLeaveAt, someIdle, swapMs, swapTo } from './leaving.ts';

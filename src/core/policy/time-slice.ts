@@ -1,4 +1,5 @@
-import { makeRoom, uncommitted, type Candidate, type Sight, type StageSight } from '../cast.ts';
+import { uncommitted, type Candidate, type Sight, type StageSight } from '../cast.ts';
+import { makeRoom } from '../leavers.ts';
 import { after, millis, soonest, type Millis } from '../kinds.ts';
 import { allIdle, contenders, someIdle, latest, mayLeaveAt, swapTo } from './leaving.ts';
 import { stay, type Policy, type PolicyTerms } from './policy.ts';

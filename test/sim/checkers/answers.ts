@@ -1,7 +1,7 @@
 import { unreachable, type TicketId } from '../../../src/core/kinds.ts';
 import type { StageEffect } from '../../../src/core/stage-events.ts';
 import { must } from '../violation.ts';
-import { hasFailed, isKept, loadWaits, memberOf, type Checker, type Scene } from './checker.ts';
+import { hasFailed, isKept, loadWaits, memberOf, type Checker, type Scene, roomOf } from './checker.ts';
 
 type Reject = Extract<StageEffect, { readonly kind: 'reject' }>;
 type Cut = Extract<StageEffect, { readonly kind: 'cut' }>;
@@ -96,7 +96,7 @@ export class AnswersChecker implements Checker {
       case 'model_not_loaded':
       case 'model_disabled':
         if (book.ticket(ticket).bound && !isKept(this.#scene, model))
-          return must(terms.cost > 0, `${ticket} was told that ${model} is not awake, which needs no room`);
+          return must(roomOf(memberOf(this.#scene, model)) > 0, `${ticket} was told that ${model} is not awake, which needs no room`);
         must(
           !terms.engines.some((engine) => hasFailed(theatre.engine(engine).phase)),
           `${ticket} was not told that ${model} has failed`,

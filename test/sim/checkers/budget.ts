@@ -2,7 +2,7 @@ import type { Engine } from '../../../src/core/engine.ts';
 import type { EngineId, ModelId } from '../../../src/core/kinds.ts';
 import type { StageEffect } from '../../../src/core/stage-events.ts';
 import { must } from '../violation.ts';
-import { describe, memberOf, trulyAtRest, type Checker, type Scene } from './checker.ts';
+import { describe, memberOf, roomOf, sharedOf, takenBy, trulyAtRest, type Checker, type Scene } from './checker.ts';
 
 /** The budget holds at every moment, and nobody is let at an engine that is not awake or has enough to do. */
 export class BudgetChecker implements Checker {
@@ -48,11 +48,11 @@ export class BudgetChecker implements Checker {
     const { theatre, plan } = this.#scene;
     const members = [...theatre.stage.members.values()];
     const comer = members.find(({ terms }) => terms.engines.includes(engine));
-    if (comer === undefined || comer.terms.cost === 0 || this.#inside.has(comer.model)) return;
-    let room = plan.capacity - comer.terms.cost;
+    if (comer === undefined || roomOf(comer) === 0 || this.#inside.has(comer.model)) return;
+    let room = sharedOf(plan) - roomOf(comer);
     for (const other of members) {
       const away = other.part.kind === 'out' || other.part.kind === 'summoned';
-      if (other !== comer && !(away && trulyAtRest(this.#scene, other))) room -= other.terms.cost;
+      if (other !== comer && !(away && trulyAtRest(this.#scene, other))) room -= roomOf(other);
     }
     must(room >= 0, () => `${comer.model} comes in without room: ${describe(this.#scene)}`);
   }
@@ -62,8 +62,11 @@ export class BudgetChecker implements Checker {
     let taken = 0;
     for (const member of theatre.stage.members.values()) {
       const { kind } = member.part;
-      const holds = member.terms.engines.some((engine) => this.#holding.has(engine));
-      if (holds || kind === 'entering' || kind === 'on' || kind === 'draining') taken += member.terms.cost;
+      const comes = kind === 'entering' || kind === 'on' || kind === 'draining';
+      const holding = member.terms.engines.filter((engine, replica) => {
+        return this.#holding.has(engine) || (comes && replica < member.replicas);
+      });
+      taken += takenBy(member, holding.length);
     }
     must(taken <= plan.capacity, () => `${taken} of ${plan.capacity} are taken: ${describe(this.#scene)}`);
   }

@@ -48,6 +48,31 @@ export function planOf({ plan }: Scene, model: ModelId): ModelPlan {
   return found;
 }
 
+/** How much of the room that is shared a member needs to come in, by the plan. Those that are kept have room of their own. */
+export function roomOf({ terms, replicas }: Member): number {
+  if (terms.keep === true) return 0;
+  return terms.costEach === undefined ? terms.cost : terms.costEach * replicas;
+}
+
+/** What the engines of a model take that hold memory or are about to. */
+export function takenBy({ terms }: Member, engines: number): number {
+  if (engines === 0) return 0;
+  return terms.costEach === undefined ? terms.cost : terms.costEach * engines;
+}
+
+/** The budget without what is set aside for those that are kept. */
+export function sharedOf({ models, capacity }: WorldPlan): number {
+  const aside = ({ terms }: ModelPlan): number =>
+    terms.keep === true ? (terms.costEach === undefined ? terms.cost : terms.costEach * terms.engines.length) : 0;
+  return models.reduce((left, model) => left - aside(model), capacity);
+}
+
+/** Whether as many load as may at a time. */
+export function loadsAreTaken({ plan, theatre }: Scene): boolean {
+  const members = [...theatre.stage.members.values()];
+  return members.filter(({ part, terms }) => part.kind === 'entering' && terms.cost > 0).length >= plan.mostLoads;
+}
+
 /** Whether every engine of the model truly holds nothing, whatever the stage believes. */
 export function trulyAtRest({ theatre }: Scene, { terms }: Member): boolean {
   return terms.engines.every((engine) => theatre.atRest(engine));

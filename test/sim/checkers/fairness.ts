@@ -4,7 +4,7 @@ import type { Member } from '../../../src/core/member.ts';
 import type { StageEffect, StageEvent } from '../../../src/core/stage-events.ts';
 import { comesFirst, type Ticket } from '../book.ts';
 import { must } from '../violation.ts';
-import { describe, inPause, loadWaits, memberOf, ROUNDING, trulyAtRest, type Checker, type Scene } from './checker.ts';
+import { describe, loadsAreTaken, inPause, loadWaits, memberOf, ROUNDING, roomOf, sharedOf, trulyAtRest, type Checker, type Scene } from './checker.ts';
 import { Turns, type Turn } from './turns.ts';
 
 type Planned = Extract<Fact, { readonly kind: 'swap-planned' }>;
@@ -50,7 +50,8 @@ export class FairnessChecker implements Checker {
       const away = member.part.kind === 'out' || member.part.kind === 'summoned';
       const startable = trulyAtRest(this.#scene, member) && !this.#pauses(member);
       if (!away || !startable || this.#scene.book.first(model) === undefined) continue;
-      must(member.terms.cost > 0, `${model} needs no room, and somebody waits for it`);
+      const waits = roomOf(member) > 0 || (member.part.kind === 'summoned' && loadsAreTaken(this.#scene));
+      must(waits, `${model} needs no room, and somebody waits for it`);
       this.#able.add(model);
     }
     this.#nobodyWaitsForNothing();
@@ -73,13 +74,13 @@ export class FairnessChecker implements Checker {
     must(closed === undefined || closed.has(ticket), `${id} was served after the batch of ${model} was closed`);
     const turn = this.#inOrder(id, model);
     must(turn !== undefined, `${id} was served outside of a turn of ${model}`);
-    const alone = memberOf(this.#scene, model).terms.cost === plan.capacity;
+    const alone = roomOf(memberOf(this.#scene, model)) === sharedOf(plan);
     if (plan.policy !== 'fifo' || !alone || !plan.drains || plan.minActiveMs > 0 || ticket.seq < turn.from) return;
     // Whoever is more urgent and came after the batch was closed is not waited for any less.
     if (closed !== undefined && plan.priorityStepMs > 0) return;
     for (const other of this.#able) {
       const first = book.first(other);
-      if (other === model || first === undefined || memberOf(this.#scene, other).terms.cost === 0) continue;
+      if (other === model || first === undefined || roomOf(memberOf(this.#scene, other)) === 0) continue;
       must(comesFirst(ticket, first), `${id} of ${model} was served before ${first.id}, which came first and was due`);
     }
   }
@@ -112,12 +113,12 @@ export class FairnessChecker implements Checker {
     const summoned = memberOf(this.#scene, to);
     must(!this.#pauses(summoned), `${to} was summoned in the pause after a failure`);
     must(trulyAtRest(this.#scene, summoned), `${to} was summoned before it was at rest`);
-    if (summoned.terms.cost > 0)
+    if (roomOf(summoned) > 0)
       must(
         !book.waiting(to).every(({ bound }) => bound),
         `${to} was summoned for those who would have nobody put away`,
       );
-    if (summoned.terms.cost > 0 && plan.policy === 'fifo') {
+    if (roomOf(summoned) > 0 && plan.policy === 'fifo') {
       for (const [model, member] of theatre.stage.members) {
         const other = book.first(model);
         if (model === to || other === undefined || comesFirst(first, other)) continue;
@@ -161,19 +162,19 @@ export class FairnessChecker implements Checker {
     const { theatre, book, now, closingAt, plan } = this.#scene;
     if (closingAt !== undefined && closingAt <= now()) return;
     let next: Ticket | undefined;
-    let room = plan.capacity;
+    let room = sharedOf(plan);
     let at = 0;
     for (const member of theatre.stage.members.values()) {
       const { kind } = member.part;
       const turn = this.#turns.get(member.model);
-      if (kind === 'entering' || kind === 'summoned') room -= member.terms.cost;
+      if (kind === 'entering' || kind === 'summoned') room -= roomOf(member);
       if (kind === 'on' && turn !== undefined) at = Math.max(at, turn.at + this.#leastMs(turn));
       const first = kind === 'out' && this.#able.has(member.model) ? book.first(member.model) : undefined;
       if (first !== undefined && (next === undefined || comesFirst(first, next))) next = first;
     }
     if (next === undefined) return;
     const { model } = next;
-    if (memberOf(this.#scene, model).terms.cost > room) return;
+    if (roomOf(memberOf(this.#scene, model)) > room) return;
     const due = theatre.stage.dueAt;
     if (plan.policy !== 'fifo')
       return must(due !== undefined, () => `${model} waits for ever: ${describe(this.#scene)}`);
@@ -186,13 +187,16 @@ export class FairnessChecker implements Checker {
   #nobodyGoesForNothing(): void {
     const { theatre, book, plan, closingAt, now } = this.#scene;
     if (closingAt !== undefined && closingAt <= now()) return;
-    let room = plan.capacity;
-    for (const { part, terms } of theatre.stage.members.values())
-      if (part.kind === 'on' || part.kind === 'entering' || part.kind === 'summoned') room -= terms.cost;
-    for (const [model, { part, terms }] of theatre.stage.members) {
+    let room = sharedOf(plan);
+    for (const member of theatre.stage.members.values()) {
+      const { kind } = member.part;
+      if (kind === 'on' || kind === 'entering' || kind === 'summoned') room -= roomOf(member);
+    }
+    for (const [model, member] of theatre.stage.members) {
+      const { part } = member;
       const turn = this.#turns.get(model);
       if (part.kind !== 'draining' || part.cut || turn?.closed !== undefined || book.unloading(model)) continue;
-      must(terms.cost > room, `${model} makes room for nobody`);
+      must(roomOf(member) > room, `${model} makes room for nobody`);
     }
   }
 

@@ -4,6 +4,7 @@ import type { Checker, Scene } from './checker.ts';
 import { DoorsChecker } from './doors.ts';
 import { EnginesChecker } from './engines.ts';
 import { FairnessChecker } from './fairness.ts';
+import { LoadsChecker } from './loads.ts';
 import { PatienceChecker } from './patience.ts';
 import { ProgressChecker } from './progress.ts';
 import { RestChecker } from './rest.ts';
@@ -16,6 +17,7 @@ export const allCheckers = (scene: Scene): readonly Checker[] => [
   new EnginesChecker(scene),
   new PatienceChecker(scene),
   new FairnessChecker(scene),
+  new LoadsChecker(scene),
   new ProgressChecker(scene),
   new AnswersChecker(scene),
   new SwapsChecker(scene),

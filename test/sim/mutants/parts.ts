@@ -50,6 +50,8 @@ export const MEMBER: readonly Mutant[] = [
     "phase.kind !== 'failed' || phase.retryAt <= now ||",
     "phase.kind !== 'failed' ||",
   ),
+  member('more engines than usual take no more', 'if (keep === true || costEach === undefined)', 'if (keep === true || costEach !== 0)'),
+  member('those who are kept take what is shared', 'return keep === true ? 0 : cost;', 'return cost;'),
   member(
     'one awake replica is enough',
     "return this.engines.every((engine) => this.phases.get(engine)?.kind === 'awake');",

@@ -1,6 +1,8 @@
 import { of, type Mutant } from './mutant.ts';
 
 const cast = of('cast.ts');
+const commons = of('commons.ts');
+const leavers = of('leavers.ts');
 const fifo = of('policy/fifo.ts');
 const leaving = of('policy/leaving.ts');
 const slack = of('policy/slack.ts', { policy: 'slack' });
@@ -21,11 +23,22 @@ export const POLICY: readonly Mutant[] = [
     " || part === 'entering' || part === 'summoned') room",
     " || part === 'summoned') room",
   ),
-  cast(
+  leavers(
     'those who drain are sent off again',
     "part === 'on' && cost > 0)",
     "(part === 'on' || part === 'draining') && cost > 0)",
   ),
+  leavers('too few are sent off', 'if (left <= 0) {', 'if (left <= 1) {'),
+  cast('what is set aside is shared', 'const shared = capacity - aside;', 'const shared = capacity + 0 * aside;'),
+  cast(
+    'room is set aside for some of its engines',
+    'costEach === undefined ? cost : costEach * engines.length',
+    'engines.length === 0 ? costEach ?? 0 : cost',
+  ),
+  commons('loads have no bound', 'this.#mostLoads - this.#loading.size', 'Number.POSITIVE_INFINITY'),
+  commons('who loads is not counted', '    this.#loading.add(model);\n', ''),
+  commons('a load is never over', '(this.#loading.delete(model) || stood)', '(this.#loading.has(model) || stood)'),
+  commons('nobody hears that a load is over', ' && this.#line.length > 0;', ' && this.#line.length > 1_000;'),
   fifo(
     'a swap under way holds up the others',
     'if (leavers === undefined) return stay;',

@@ -119,11 +119,11 @@ export const STAGE: readonly Mutant[] = [
   ),
   stage(
     'it enters without room',
-    'if (member.terms.cost > Math.max(0, room) || !member.atRest) continue;',
-    'if (!member.atRest) continue;',
+    'member.cost <= Math.max(0, room) && member.atRest;',
+    'member.atRest;',
   ),
   stage('who needs no room waits for room', 'Math.max(0, room)', 'room'),
-  stage('two enter the same room', '      room -= member.terms.cost;\n      this.#turns', '      this.#turns'),
+  stage('two enter the same room', '      if (hasRoom) room -= member.cost;\n', ''),
   turns(
     'its engines are awake and patience stands still',
     "    member.lane.resume(now);\n    member.part = { kind: 'on'",
@@ -198,7 +198,7 @@ export const STAGE: readonly Mutant[] = [
   ),
   turns('sending off leaves the goal', 'this.#replies.setGoal(member.phases.keys(), goal, atOnce);', ''),
   turns('nobody stays when a swap is withdrawn', 'member.part = { ...was, idleSince:', 'void { ...was, idleSince:'),
-  stage('all stay when a swap is withdrawn', 'if (terms.cost > this.#room) continue;', ''),
+  stage('all stay when a swap is withdrawn', 'if (cost > this.#room) continue;', ''),
   stage(
     'the cut stay when a swap is withdrawn',
     'part.for?.withdrawn !== true || part.cut ||',

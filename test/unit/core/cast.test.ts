@@ -1,5 +1,6 @@
 import { describe, test } from 'vitest';
-import { makeRoom, uncommitted, type PartKind, type Sight, type StageSight } from '../../../src/core/cast.ts';
+import { uncommitted, type PartKind, type Sight, type StageSight } from '../../../src/core/cast.ts';
+import { makeRoom } from '../../../src/core/leavers.ts';
 import { millis, modelId } from '../../../src/core/kinds.ts';
 
 type Given = { readonly cost?: number; readonly since?: number; readonly busy?: boolean };
