@@ -59,7 +59,11 @@ function cheapest(leavers: readonly Leaver[], missing: number): readonly Sight[]
     const leaver = leavers[at];
     if (leaver === undefined || (rest[at] ?? 0) < left) return;
     const { busy, price } = chosen;
-    const withIt = { leavers: [...chosen.leavers, leaver], busy: busy + Number(leaver.busy), price: price + leaver.price };
+    const withIt = {
+      leavers: [...chosen.leavers, leaver],
+      busy: busy + Number(leaver.busy),
+      price: price + leaver.price,
+    };
     look(at + 1, left - leaver.cost, withIt);
     look(at + 1, left, chosen);
   };

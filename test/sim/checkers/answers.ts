@@ -96,7 +96,10 @@ export class AnswersChecker implements Checker {
       case 'model_not_loaded':
       case 'model_disabled':
         if (book.ticket(ticket).bound && !isKept(this.#scene, model))
-          return must(roomOf(memberOf(this.#scene, model)) > 0, `${ticket} was told that ${model} is not awake, which needs no room`);
+          return must(
+            roomOf(memberOf(this.#scene, model)) > 0,
+            `${ticket} was told that ${model} is not awake, which needs no room`,
+          );
         must(
           !terms.engines.some((engine) => hasFailed(theatre.engine(engine).phase)),
           `${ticket} was not told that ${model} has failed`,

@@ -4,7 +4,19 @@ import type { Member } from '../../../src/core/member.ts';
 import type { StageEffect, StageEvent } from '../../../src/core/stage-events.ts';
 import { comesFirst, type Ticket } from '../book.ts';
 import { must } from '../violation.ts';
-import { describe, loadsAreTaken, inPause, loadWaits, memberOf, ROUNDING, roomOf, sharedOf, trulyAtRest, type Checker, type Scene } from './checker.ts';
+import {
+  describe,
+  loadsAreTaken,
+  inPause,
+  loadWaits,
+  memberOf,
+  ROUNDING,
+  roomOf,
+  sharedOf,
+  trulyAtRest,
+  type Checker,
+  type Scene,
+} from './checker.ts';
 import { Turns, type Turn } from './turns.ts';
 
 type Planned = Extract<Fact, { readonly kind: 'swap-planned' }>;

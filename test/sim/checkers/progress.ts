@@ -70,6 +70,9 @@ export class ProgressChecker implements Checker {
       const clearing = (kind === 'out' || kind === 'summoned') && !trulyAtRest(this.#scene, member);
       return kind === 'draining' || kind === 'leaving' || clearing;
     });
-    must(going || loadsAreTaken(this.#scene), () => `somebody is summoned, and nobody goes to make room: ${describe(this.#scene)}`);
+    must(
+      going || loadsAreTaken(this.#scene),
+      () => `somebody is summoned, and nobody goes to make room: ${describe(this.#scene)}`,
+    );
   }
 }

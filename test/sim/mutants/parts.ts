@@ -50,7 +50,11 @@ export const MEMBER: readonly Mutant[] = [
     "phase.kind !== 'failed' || phase.retryAt <= now ||",
     "phase.kind !== 'failed' ||",
   ),
-  member('more engines than usual take no more', 'if (keep === true || costEach === undefined)', 'if (keep === true || costEach !== 0)'),
+  member(
+    'more engines than usual take no more',
+    'if (keep === true || costEach === undefined)',
+    'if (keep === true || costEach !== 0)',
+  ),
   member('those who are kept take what is shared', 'return keep === true ? 0 : cost;', 'return cost;'),
   member(
     'one awake replica is enough',

@@ -117,11 +117,7 @@ export const STAGE: readonly Mutant[] = [
     'this.#turns.cutDrain(member, was) : was;',
     '(this.#turns.cutDrain(member, was), was) : was;',
   ),
-  stage(
-    'it enters without room',
-    'member.cost <= Math.max(0, room) && member.atRest;',
-    'member.atRest;',
-  ),
+  stage('it enters without room', 'member.cost <= Math.max(0, room) && member.atRest;', 'member.atRest;'),
   stage('who needs no room waits for room', 'Math.max(0, room)', 'room'),
   stage('two enter the same room', '      if (hasRoom) room -= member.cost;\n', ''),
   turns(

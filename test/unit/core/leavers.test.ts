@@ -85,11 +85,13 @@ const aSight = fc.record({
 });
 
 const aCast = (most: number) =>
-  fc.array(aSight, { minLength: 1, maxLength: most }).map((all) =>
-    all.map(({ busy, asked: times, since, ...rest }, n) =>
-      on(`m${n}`, { ...rest, inFlight: busy ? 1 : 0, logWork: asked(times), onSince: millis(since) }),
-    ),
-  );
+  fc
+    .array(aSight, { minLength: 1, maxLength: most })
+    .map((all) =>
+      all.map(({ busy, asked: times, since, ...rest }, n) =>
+        on(`m${n}`, { ...rest, inFlight: busy ? 1 : 0, logWork: asked(times), onSince: millis(since) }),
+      ),
+    );
 
 /** What missing these costs, reckoned anew: how many are busy, then what it takes to have them back by how much they are asked for. */
 function priceOf(chosen: readonly Sight[], cast: readonly Sight[]): readonly [number, number] {
