@@ -139,6 +139,7 @@ const COMMAND_KEYS: Readonly<Record<string, string>> = {
   vllm_serve: 'vllm_command',
   llama_server: 'llama_server_command',
   llama_cpp: 'llama_server_command',
+  sglang: 'sglang_command',
 };
 
 async function portsOf(config: Config, models: readonly (readonly [string, ModelConfig])[]): Promise<PortSeen[]> {

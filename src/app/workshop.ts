@@ -1,4 +1,6 @@
+import { join } from 'node:path';
 import type { CriuCheckpoints } from '../adapters/checkpoints.ts';
+import { engineFiles } from '../adapters/engine-files.ts';
 import { engineHttp } from '../adapters/engine-http.ts';
 import { systemMachine } from '../adapters/machine.ts';
 import { NvidiaSmi } from '../adapters/nvidia-smi.ts';
@@ -49,6 +51,7 @@ export function workshopOf({ config, processes, clock, env, warned }: WorkshopMe
     warned,
   });
   const conversations = conversationsOf(config);
-  const ports = { clock, processes, programs, http, stubs: stubServers, nearest, levelsOf, conversations };
+  const files = engineFiles(join(config.state_dir, 'engine-files'));
+  const ports = { clock, processes, programs, http, stubs: stubServers, nearest, levelsOf, conversations, files };
   return { drivers: new DriverRegistry(ports, config), programs, http, gpu, checkpoints, conversations };
 }

@@ -42,6 +42,11 @@ function completeModel(model: ModelWritten, all: Defaults, at: Path, env: Env, f
       const llama_server_command = model.llama_server_command ?? all.llama_server_command;
       return { ...keyless(model), ...forProcess(model, all), api_key, llama_server_command };
     }
+    case 'sglang': {
+      const api_key = takeKey(model, at, env, findings);
+      const sglang_command = model.sglang_command ?? all.sglang_command;
+      return { ...keyless(model), ...forProcess(model, all), api_key, sglang_command };
+    }
     case 'ct2':
       return { ...keyless(model), ...forProcess(model, all), api_key: takeKey(model, at, env, findings) };
     case 'command':

@@ -17,6 +17,8 @@ function capabilityOf(model: ModelConfig): number | undefined {
       return numberAfter(model.extra_args, LLAMA_PARALLEL) ?? LLAMA_SLOTS;
     case 'vllm_serve':
       return numberAfter(model.extra_args, ['--max-num-seqs', '--max_num_seqs']);
+    case 'sglang':
+      return numberAfter(model.extra_args, ['--max-running-requests']);
     default:
       return undefined;
   }

@@ -33,6 +33,7 @@ export const listening = {
 export const programs = {
   vllm_command: key(program().prefault('vllm'), 'The vLLM program.'),
   llama_server_command: key(program().prefault('llama-server'), 'The llama-server program.'),
+  sglang_command: key(program().prefault(['python3', '-m', 'sglang.launch_server']), 'The SGLang server.'),
 };
 
 const ASSETS = '\\.(?:css|gif|html|ico|jpe?g|js|json|map|mjs|png|svg|ttf|txt|wasm|webmanifest|webp|woff2?)$';

@@ -22,22 +22,33 @@ type Cause = {
 /** From the most to the least telling. */
 const CAUSES: readonly Cause[] = [
   {
-    pattern: /couldn't bind|address already in use|EADDRINUSE|errno 98\b/i,
+    pattern:
+      /couldn't bind|address already in use|EADDRINUSE|errno 98\b|port \d+ is (currently |already )?(in use|not available)/i,
     gist: 'its port is in use by another program',
     trouble: 'port_taken',
   },
   {
     pattern:
-      /out of (device |host )?memory|outofmemory|cuda(Malloc|MallocAsync)? failed|hipMalloc failed|failed to allocate|allocation failed|not enough memory|insufficient memory|out_of_device_memory|OutOfDeviceMemory|bad_alloc|no available memory for the cache blocks/i,
+      /out of (device |host )?memory|outofmemory|cuda(Malloc|MallocAsync)? failed|hipMalloc failed|failed to allocate|allocation failed|not enough memory|insufficient memory|out_of_device_memory|OutOfDeviceMemory|bad_alloc|no available memory for the cache blocks|insufficient vram|memory capacity is unbalanced/i,
     except: /retrying without pipeline parallelism/i,
     gist: 'out of memory',
     trouble: 'out_of_memory',
   },
   {
-    pattern: /invalid argument: |error while handling argument|unrecognized arguments?:|unknown (option|argument)/i,
+    pattern:
+      /invalid argument: |error while handling argument|unrecognized arguments?:|unknown (option|argument)|\berror: argument -/i,
     trouble: 'bad_flag',
   },
-  { pattern: /no such file or directory|failed to open|not a directory|permission denied/i, trouble: 'missing_file' },
+  {
+    pattern: /no module named|torch-memory-saver is not installed|inference dependencies for \w+ are not installed/i,
+    gist: 'a Python package is missing',
+    trouble: 'missing_program',
+  },
+  {
+    pattern:
+      /no such file or directory|failed to open|not a directory|permission denied|is not a valid model identifier|could not find the model path|repo id must be in the form|cannot find any model weights/i,
+    trouble: 'missing_file',
+  },
   {
     pattern: /invalid magic|corrupted|data is not within the file bounds|unknown model architecture/i,
     trouble: 'bad_file',
@@ -107,9 +118,12 @@ const SIGNALS: Readonly<Record<string, string>> = {
   SIGFPE: 'it crashed',
 };
 
-/** llama-server's `0.00.011.587 E `, vLLM's `(EngineCore_DP0 pid=12) ERROR 11-20 12:00:00 [core.py:700] `. */
+/**
+ * llama-server's `0.00.011.587 E `, vLLM's `(EngineCore_DP0 pid=12) ERROR 11-20 12:00:00 [core.py:700] `, SGLang's
+ * `[2026-11-20 12:00:00 TP0] `, TabbyAPI's `2026-11-20 12:00:00.123 ERROR:    `.
+ */
 const STAMP =
-  /^\s*(?:\([\w ]+ pid=\d+\)\s*)?(?:\d+\.\d+\.\d+\.\d+ [A-Z] |(?:ERROR|WARNING|INFO|DEBUG|CRITICAL) [\d: -]+(?:\[[^\]]*\] )?)?/;
+  /^\s*(?:\([\w ]+ pid=\d+\)\s*)?(?:\d+\.\d+\.\d+\.\d+ [A-Z] |(?:ERROR|WARNING|INFO|DEBUG|CRITICAL) [\d: -]+(?:\[[^\]]*\] )?|\[\d{4}-\d\d-\d\d [\d:.]+[^\]]{0,40}\] |\d{4}-\d\d-\d\d [\d:.]+ (?:[A-Z]+:\s+)?)?/;
 
 const withoutStamp = (line: string): string => line.replace(STAMP, '').replaceAll(/\s+/g, ' ').trim();
 

@@ -96,7 +96,7 @@ export class Life implements Sleeper {
 
   call(path: string, terms: CallTerms): Promise<EngineAnswer> {
     const { headers } = this.#terms.family;
-    return this.#means.http.call({ ...terms, url: this.origin + path, headers });
+    return this.#means.http.call({ ...terms, url: this.origin + path, headers: { ...headers, ...terms.headers } });
   }
 
   async untilReady(limitMs: number, signal: AbortSignal): Promise<void> {

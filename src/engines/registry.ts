@@ -2,6 +2,7 @@ import { engineId, unreachable, type ModelId } from '../core/kinds.ts';
 import type { Backend, Config, ModelConfig, ProcessModel } from '../config/schema.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Conversations } from '../ports/conversations.ts';
+import type { EngineFiles } from '../ports/engine-files.ts';
 import type { EngineHttp } from '../ports/engine-http.ts';
 import type { LoadOverride } from '../ports/load-override.ts';
 import type { Processes } from '../ports/process.ts';
@@ -16,6 +17,7 @@ import type { Nearest } from './llama-flags.ts';
 import { LlamaConversations } from './llama-kept.ts';
 import { llamaServer } from './llama-server.ts';
 import { OpenaiRemoteDriver } from './openai-remote.ts';
+import { sglang } from './sglang.ts';
 import type { OwnSleep, Sleeps } from './sleeper.ts';
 import { StubDriver } from './stub.ts';
 import { SupervisedDriver, type Family } from './supervised.ts';
@@ -29,6 +31,7 @@ type DriverPorts = {
   readonly http: EngineHttp;
   readonly stubs: StubServers;
   readonly conversations: Conversations;
+  readonly files: EngineFiles;
   /** Finds the word that was probably meant. */
   readonly nearest: Nearest;
   /** The levels of one engine, given the sleep calls it has of its own. */
@@ -45,6 +48,7 @@ export const TRAITS: Readonly<Record<Backend, Traits>> = {
   vllm_serve: { needsRoom: true },
   llama_server: { needsRoom: true },
   llama_cpp: { needsRoom: true },
+  sglang: { needsRoom: true },
   ct2: { needsRoom: true },
   command: { needsRoom: true },
   openai_remote: { needsRoom: false },
@@ -107,6 +111,8 @@ export class DriverRegistry {
         );
       case 'vllm_serve':
         return supervise(vllmServe(model, config, { ...this.#ports, ...this.#napTimes(), override }), config);
+      case 'sglang':
+        return supervise(sglang(model, config, { ...this.#ports, ...this.#napTimes(), replica }), config);
       case 'ct2':
       case 'command':
         return supervise(command(model, config, this.#ports), config);

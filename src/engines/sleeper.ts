@@ -31,7 +31,7 @@ export interface Sleeper {
   takeBack(child: Child): void;
 }
 
-export type CallTerms = Pick<EngineCall, 'method' | 'json' | 'limitMs'> & { readonly signal: AbortSignal };
+export type CallTerms = Pick<EngineCall, 'method' | 'json' | 'limitMs' | 'headers'> & { readonly signal: AbortSignal };
 
 /** The sleep calls of a family of engines, in the steps they have in common. Each rejects with a line that says what went wrong. */
 export interface OwnSleep {

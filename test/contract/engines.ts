@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { test as base } from 'vitest';
+import { engineFiles } from '../../src/adapters/engine-files.ts';
 import { engineHttp } from '../../src/adapters/engine-http.ts';
 import { systemMachine } from '../../src/adapters/machine.ts';
 import { NvidiaSmi } from '../../src/adapters/nvidia-smi.ts';
@@ -57,8 +58,9 @@ export const test = base.extend<{ engines: Engines }>({
         const checkpoints = checkpointsOf({ config, processes, programs, onProblem: warned });
         const conversations = conversationsOf({ ...config, state_dir: join(folder, 'state') });
         const machine = systemMachine();
+        const files = engineFiles(join(folder, 'state', 'engine-files'));
         const levelsOf = levelMaker(config, { clock, gpu, machine, programs, processes, checkpoints, warned });
-        const ports = { clock, processes, http, programs, stubs: stubServers, nearest, levelsOf, conversations };
+        const ports = { clock, processes, http, programs, stubs: stubServers, nearest, levelsOf, conversations, files };
         const driver = new DriverRegistry(ports, config).makeDriver(
           { model: modelId('alpha'), replica: drivers.length, config: alpha, override: () => override },
           {

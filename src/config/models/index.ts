@@ -4,6 +4,7 @@ import { command, ct2 } from './command.ts';
 import { llamaCpp } from './llama-cpp.ts';
 import { llamaServer } from './llama-server.ts';
 import { openaiRemote } from './openai-remote.ts';
+import { sglang } from './sglang.ts';
 import { stub } from './stub.ts';
 import { vllmServe } from './vllm-serve.ts';
 
@@ -12,6 +13,7 @@ export const BACKENDS = {
   vllm_serve: vllmServe,
   llama_server: llamaServer,
   llama_cpp: llamaCpp,
+  sglang,
   ct2,
   command,
   openai_remote: openaiRemote,
@@ -20,5 +22,5 @@ export const BACKENDS = {
 
 export const ModelsSchema = z.record(
   modelName(),
-  z.discriminatedUnion('backend', [vllmServe, llamaServer, llamaCpp, ct2, command, openaiRemote, stub]),
+  z.discriminatedUnion('backend', [vllmServe, llamaServer, llamaCpp, sglang, ct2, command, openaiRemote, stub]),
 );

@@ -73,15 +73,15 @@ describe('keys', () => {
 });
 
 describe('backends', () => {
-  test.for(['sglang', 'exllamav3'])('%s is known and not there', (backend, { expect }) => {
+  test.for(['exllamav3'])('%s is known and not there', (backend, { expect }) => {
     expect(problemsOf(one({ backend, model_path: 'x' }))).toEqual([
-      `models.a.backend "${backend}" is not available in this version, which has "vllm_serve", "llama_server", "llama_cpp", "ct2", "command", "openai_remote", "stub". The backend "command" can start any server.`,
+      `models.a.backend "${backend}" is not available in this version, which has "vllm_serve", "llama_server", "llama_cpp", "sglang", "ct2", "command", "openai_remote", "stub". The backend "command" can start any server.`,
     ]);
   });
 
   test('one that is misspelt is the only thing said about its model', ({ expect }) => {
     expect(problemsOf(one({ backend: 'llama-server', llama_server_n_ctx: 'many' }))).toEqual([
-      'models.a.backend must be one of "vllm_serve", "llama_server", "llama_cpp", "ct2", "command", "openai_remote", "stub", not "llama-server". Did you mean "llama_server"?',
+      'models.a.backend must be one of "vllm_serve", "llama_server", "llama_cpp", "sglang", "ct2", "command", "openai_remote", "stub", not "llama-server". Did you mean "llama_server"?',
     ]);
   });
 });
@@ -338,7 +338,7 @@ describe('all problems at once', () => {
 });
 
 describe('whatever is written', () => {
-  const backends = fc.constantFrom(...Object.keys(BACKENDS), 'vllm', 'sglang', 'nonsense');
+  const backends = fc.constantFrom(...Object.keys(BACKENDS), 'vllm', 'nonsense');
   const keys = [...new Set(Object.values(BACKENDS).flatMap(({ shape }) => Object.keys(shape)))];
   const model = fc.dictionary(fc.constantFrom(...keys), fc.oneof(fc.jsonValue(), backends, fc.integer()));
   const config = fc.record(

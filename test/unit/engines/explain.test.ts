@@ -103,6 +103,85 @@ const CASES: readonly { what: string; lines: readonly string[]; tells: string; t
     lines: ['starting', 'giving up', ''],
     tells: 'giving up',
   },
+  {
+    what: 'SGLang, no memory left for its cache',
+    lines: [
+      '[2026-11-20 12:00:01 TP0] Load weight begin. avail mem=3.10 GB',
+      '[2026-11-20 12:00:02 TP0] Scheduler hit an exception: Traceback (most recent call last):',
+      '  File "/opt/sglang/model_runner.py", line 900, in init_memory_pool',
+      'RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.',
+      '[2026-11-20 12:00:02] Received sigquit from a child process. It usually means the child failed.',
+    ],
+    trouble: 'out_of_memory',
+    tells: 'out of memory: RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.',
+  },
+  {
+    what: 'SGLang, somebody else on one of its GPUs',
+    lines: [
+      '[2026-11-20 12:00:01 TP1] ValueError: The memory capacity is unbalanced. Some GPUs may be occupied by other processes.',
+    ],
+    trouble: 'out_of_memory',
+    tells:
+      'out of memory: ValueError: The memory capacity is unbalanced. Some GPUs may be occupied by other processes.',
+  },
+  {
+    what: 'SGLang, not installed',
+    lines: [
+      "/usr/bin/python3: Error while finding module specification for 'sglang.launch_server'",
+      "ModuleNotFoundError: No module named 'sglang'",
+    ],
+    trouble: 'missing_program',
+    tells: "a Python package is missing: ModuleNotFoundError: No module named 'sglang'",
+  },
+  {
+    what: 'SGLang, its memory saver is not installed',
+    lines: [
+      '[2026-11-20 12:00:01] enable_memory_saver is enabled, but torch-memory-saver is not installed. Please install it via `pip3 install torch-memory-saver`. ',
+      'ImportError: cannot import name torch_memory_saver',
+    ],
+    trouble: 'missing_program',
+    tells:
+      'a Python package is missing: enable_memory_saver is enabled, but torch-memory-saver is not installed. Please install it via `pip3 install torch-memory-saver`.',
+  },
+  {
+    what: 'SGLang, a flag that it does not know, and one whose value it does not take',
+    lines: [
+      'usage: launch_server.py [-h] --model-path MODEL_PATH',
+      "launch_server.py: error: argument --tp-size: invalid int value: 'two'",
+    ],
+    trouble: 'bad_flag',
+    tells: "launch_server.py: error: argument --tp-size: invalid int value: 'two'",
+  },
+  {
+    what: 'SGLang, a model that is nowhere',
+    lines: [
+      "OSError: /models/nope is not a local folder and is not a valid model identifier listed on 'https://huggingface.co/models'",
+    ],
+    trouble: 'missing_file',
+    tells:
+      "OSError: /models/nope is not a local folder and is not a valid model identifier listed on 'https://huggingface.co/models'",
+  },
+  {
+    what: 'TabbyAPI, its port taken and the next one taken in its place',
+    lines: ['2026-11-20 12:00:00.123 WARNING:  Port 5000 is currently in use. Switching to 5001.'],
+    trouble: 'port_taken',
+    tells: 'its port is in use by another program: Port 5000 is currently in use. Switching to 5001.',
+  },
+  {
+    what: 'TabbyAPI, without its inference packages',
+    lines: [
+      'ERROR: Inference dependencies for TabbyAPI are not installed.',
+      'Please update your environment by running an update script',
+    ],
+    trouble: 'missing_program',
+    tells: 'a Python package is missing: ERROR: Inference dependencies for TabbyAPI are not installed.',
+  },
+  {
+    what: 'TabbyAPI, no room for the model',
+    lines: ['2026-11-20 12:00:00.123 ERROR:    Sent to request: Insufficient VRAM in split for model and cache'],
+    trouble: 'out_of_memory',
+    tells: 'out of memory: Sent to request: Insufficient VRAM in split for model and cache',
+  },
 ];
 
 for (const { what, lines, tells, trouble } of CASES)

@@ -43,6 +43,7 @@ export function oneEngine(
   const processes = new ScriptedProcesses();
   const http = new ScriptedHttp(clock);
   const programs = new Map<string, Program | undefined>();
+  const files = new Map<string, Readonly<Record<string, string>>>();
   const told: Told = { exited: [], warned: [] };
   const loaded = configFrom({ state_dir: '/tmp/never-used', ...root, models: { alpha } }, 'test', {}, {});
   const config = loaded.kind === 'loaded' ? loaded.config : undefined;
@@ -72,6 +73,12 @@ export function oneEngine(
       programs: { find },
       stubs: stubs ?? noStubs,
       conversations,
+      files: {
+        put: async (engine, texts) => {
+          files.set(engine, texts);
+          return `/private/${engine}`;
+        },
+      },
       levelsOf: (settings, own) => (levels === undefined ? maker(settings, own) : new Levels(levels, proofs)),
     },
     config,
@@ -85,7 +92,7 @@ export function oneEngine(
       warned: (message) => void told.warned.push(message),
     },
   );
-  return { clock, processes, http, programs, told, driver };
+  return { clock, processes, http, programs, told, driver, files };
 }
 
 const none = (): Promise<never> => Promise.reject(new Error('nothing is kept here'));
