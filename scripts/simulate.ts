@@ -13,6 +13,7 @@ const USAGE = `Runs the decision code in simulated worlds.
   npm run sim -- --seed 0 --count 100000       as many as you like
   npm run sim -- --policy slack --urgency      under another policy; with requests of different urgency
   npm run sim -- --extras                      with what the config may switch on besides: requests that come back after a cut
+  npm run sim -- --reloads                     with the config read again and again
   npm run sim -- --mutants [--count 5000]      takes the guards out of the core, one at a time, and looks for a world that shows it;
                                                writes test/sim/kills.json`;
 
@@ -68,6 +69,7 @@ const { values } = parseArgs({
     policy: { type: 'string', default: 'fifo' },
     urgency: { type: 'boolean', default: false },
     extras: { type: 'boolean', default: false },
+    reloads: { type: 'boolean', default: false },
     verbose: { type: 'boolean', default: false },
     mutants: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
@@ -79,6 +81,7 @@ const count = wholeNumber('--count', values.count ?? many);
 if (values.help) say(USAGE);
 else if (values.mutants) process.exitCode = await mutants(count);
 else {
-  const kind = { policy: policyNamed(values.policy), urgency: values.urgency, extras: values.extras };
+  const { urgency, extras, reloads } = values;
+  const kind = { policy: policyNamed(values.policy), urgency, extras, reloads };
   process.exitCode = worlds(from, count, kind, values.verbose);
 }

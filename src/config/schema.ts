@@ -22,6 +22,10 @@ export const ConfigSchema = z.strictObject({
   restart: key(RestartSchema.prefault({}), 'How often and how soon a failed engine is tried again.'),
   ...requestLimits,
   ...keeping,
+  watch_config: key(
+    z.boolean().default(false),
+    'Whether catnap reads its config again when one of its files has changed, as `catnap reload` makes it do.',
+  ),
   gpu: key(GpuSchema.prefault({}), 'How memory of GPUs is read.'),
   checkpoint: key(CheckpointSchema.prefault({}), 'Tools for sleep levels 3 and 4.'),
 });

@@ -92,8 +92,8 @@ export class Candidates {
     } else {
       if (before !== undefined) this.#sights.splice(this.#at(before.sight), 1);
       this.#sights.splice(this.#at(candidate), 0, candidate);
-      if (candidate.cost === 0) this.#free.add(member);
     }
+    if (candidate.cost === 0) this.#free.add(member);
     if (before !== undefined) this.#sums.less(before.sight);
     this.#sums.more(candidate);
     entry.sight = candidate;

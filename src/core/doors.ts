@@ -26,6 +26,10 @@ export function doorOf(member: Member, mode: Mode): Shut | undefined {
 /** Whether no request ever brings it in, nor back. */
 export const onlyOperatorsBring = ({ terms, held }: Member): boolean => terms.shut !== undefined || held;
 
+/** Whether the next request would bring it back if it went now. */
+export const comesBack = (member: Member, mode: Mode): boolean =>
+  !onlyOperatorsBring(member) && (mode.kind === 'auto' || mode.pinned === member.model || member.terms.cost === 0);
+
 function shut(member: Member): Shut {
   const { model, part, terms } = member;
   if (isComing(member)) return { code: 'model_loading', reason: `${model} is being loaded` };

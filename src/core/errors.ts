@@ -316,6 +316,7 @@ export type ErrorCode = keyof typeof ERRORS;
 /** What the stage may answer a ticket with. */
 export type RefusalCode = Extract<
   ErrorCode,
+  | 'model_not_found'
   | 'lane_full'
   | 'wait_timeout'
   | 'engine_failed'

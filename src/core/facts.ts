@@ -91,6 +91,12 @@ export type Fact =
   | { readonly kind: 'request-granted'; readonly model: ModelId; readonly waitedMs: number }
   | { readonly kind: 'request-ended'; readonly request: RequestRecord }
   | { readonly kind: 'certificate-renewed'; readonly file: string }
+  /** The config was read again: what is different from now on. */
+  | { readonly kind: 'config-reloaded'; readonly by: string; readonly changes: ConfigChanges }
+  /** It was read and is not used: everything stays as it was. */
+  | { readonly kind: 'config-refused'; readonly by: string; readonly problems: readonly string[] }
+  /** A model that the config has no more is proven gone. */
+  | { readonly kind: 'model-forgotten'; readonly model: ModelId }
   | {
       /** Somebody changed something by way of the control planes, or tried to. */
       readonly kind: 'admin-acted';
@@ -104,6 +110,19 @@ export type Fact =
       readonly status: number;
     }
   | { readonly kind: 'client-error'; readonly reason: string };
+
+/** Names alone; a value might be a secret. */
+export type ConfigChanges = {
+  readonly added: readonly string[];
+  readonly removed: readonly string[];
+  readonly changed: readonly { readonly model: string; readonly keys: readonly ConfigChange[] }[];
+  readonly settings: readonly ConfigChange[];
+  /** How many models stay as they are. */
+  readonly unchanged: number;
+};
+
+/** A key that has another value, and from when on it holds. */
+export type ConfigChange = { readonly key: string; readonly holds: string };
 
 /** One request, told once when it has ended. */
 export type RequestRecord = {

@@ -20,7 +20,7 @@ type Held = Waiting & { readonly expiresAt: Millis; readonly pausedBefore: numbe
  * Patience runs on the lane's own clock, which stands still between `pause` and `resume`.
  */
 export class Lane {
-  readonly #limit: number;
+  #limit: number;
   #waiting: Held[] = [];
   /** Who runs out of patience first. Those who have gone are dropped when they come up. */
   readonly #expiries = new Heap<Held>((a, b) => a.expiresAt < b.expiresAt);
@@ -36,6 +36,11 @@ export class Lane {
 
   get length(): number {
     return this.#waiting.length;
+  }
+
+  /** Whoever is in line stays in it. */
+  resize(limit: number): void {
+    this.#limit = limit;
   }
 
   get full(): boolean {

@@ -78,7 +78,6 @@ export const goalForLevel = (level: SleepLevel): EngineGoal =>
 
 /** All the stage knows about one model. Only the stage writes it. */
 export class Member {
-  readonly terms: ModelTerms;
   readonly lane: Lane;
   readonly phases: Map<EngineId, EnginePhase>;
   /** Open leases and the engine each is on. */
@@ -89,6 +88,9 @@ export class Member {
   readonly #lentAt = new Map<TicketId, Millis>();
   /** Its engines that served until they were told to go. */
   readonly #partingFromService = new Set<EngineId>();
+  #terms: ModelTerms;
+  /** What another config says of it, as far as that has to wait. */
+  #coming: ModelTerms | undefined;
   part: Part = { kind: 'out' };
   swap: Swap | undefined;
   /** Operators who wait for it to be gone; while there are any, nobody new is let in line. */
@@ -98,12 +100,16 @@ export class Member {
   held = false;
   /** How many engines it comes with. */
   replicas: number;
+  /** Its engines are those of an earlier config: they are ended before anybody is served anew. */
+  stale = false;
+  /** The config has it no more: it is forgotten once it is gone. */
+  departs = false;
 
   constructor(terms: ModelTerms) {
     const { length } = terms.engines;
     invariant(terms.replicas >= 1 && terms.replicas <= length, `${terms.model} has ${length} engines`);
     invariant(terms.targetInflight >= 1, `${terms.model} may serve nothing at a time`);
-    this.terms = terms;
+    this.#terms = terms;
     this.sleepLevel = terms.sleepLevel;
     this.replicas = terms.replicas;
     this.lane = new Lane(terms.maxWaiting);
@@ -112,13 +118,54 @@ export class Member {
     this.#inFlight = new Map(terms.engines.map((engine) => [engine, 0]));
   }
 
+  /** As it is now: what has to wait until its engines are gone is still what it was. */
+  get terms(): ModelTerms {
+    return this.#terms;
+  }
+
   get model(): ModelId {
     return this.terms.model;
+  }
+
+  /** The config says something else of it. `anew`: other engines. An operator's level stays. */
+  revise(terms: ModelTerms, anew: boolean): void {
+    const { engines, replicas, cost, costEach, sleepLevel } = this.#terms;
+    if (this.sleepLevel === sleepLevel) this.sleepLevel = terms.sleepLevel;
+    this.#terms = { ...terms, engines, replicas, cost, costEach };
+    this.#coming = terms;
+    this.stale ||= anew && !this.gone;
+    this.lane.resize(terms.maxWaiting);
+  }
+
+  /** Takes up what had to wait until it is out; with other engines it is gone then. Gives those that it has no more. */
+  renew(): readonly EngineId[] {
+    const coming = this.#coming;
+    if (coming === undefined || this.part.kind !== 'out' || !this.atRest) return [];
+    const { engines, replicas } = this.#terms;
+    this.#coming = undefined;
+    this.#terms = coming;
+    this.replicas = this.replicas === replicas ? coming.replicas : Math.min(this.replicas, coming.engines.length);
+    const dropped = engines.filter((engine) => !coming.engines.includes(engine));
+    for (const engine of dropped) {
+      this.phases.delete(engine);
+      this.#inFlight.delete(engine);
+    }
+    for (const engine of coming.engines) {
+      if (this.phases.has(engine)) continue;
+      this.phases.set(engine, { kind: 'off' });
+      this.#inFlight.set(engine, 0);
+    }
+    return dropped;
   }
 
   /** Those of its engines that come with it. */
   get engines(): readonly EngineId[] {
     return this.terms.engines.slice(0, this.replicas);
+  }
+
+  /** What is wanted of its engines when it is put away: those that nobody wants back are ended. */
+  awayTo(level: SleepLevel): EngineGoal {
+    return this.stale || this.departs ? { kind: 'off' } : goalForLevel(level);
   }
 
   /** Undefined: the one of the config. */
@@ -205,6 +252,7 @@ export class Member {
     if (before.kind === 'awake' && phase.kind === 'stopping') this.#partingFromService.add(engine);
     else this.#partingFromService.delete(engine);
     this.phases.set(engine, phase);
+    this.stale &&= !this.gone;
   }
 
   lend(ticket: TicketId, engine: EngineId, now: Millis): void {

@@ -1,9 +1,12 @@
-import { unreachable, type Millis, type TicketId } from './kinds.ts';
-import { goalForLevel, type Member } from './member.ts';
+import type { EngineGoal } from './engine.ts';
+import { unreachable, type Millis } from './kinds.ts';
+import type { Member } from './member.ts';
 import { Batch } from './place.ts';
 import type { Replies } from './replies.ts';
-import type { UnloadTerms } from './stage-events.ts';
+import type { StageEvent } from './stage-events.ts';
 import type { Turns } from './turns.ts';
+
+type Unload = Extract<StageEvent, { readonly kind: 'unload-asked' }>;
 
 /** What operators ask for that does not wait its turn: a model is to go, whatever part it has. */
 export class Orders {
@@ -15,11 +18,19 @@ export class Orders {
     this.#replies = replies;
   }
 
-  unload(member: Member, order: TicketId, { level, hold }: UnloadTerms, now: Millis): void {
-    const goal = goalForLevel(level);
+  unload(member: Member | undefined, { order, model, level, hold }: Unload, now: Millis): void {
+    if (member === undefined) {
+      this.#replies.done(order, { model });
+      return;
+    }
     member.unloads.push(order);
     member.held ||= hold;
     this.#replies.rejectAll(member, 'model_unloading', `${member.model} is being unloaded`);
+    this.putAway(member, member.awayTo(level), now);
+  }
+
+  /** It goes, and whom it works on is let finish. */
+  putAway(member: Member, goal: EngineGoal, now: Millis): void {
     const { part } = member;
     switch (part.kind) {
       case 'summoned':

@@ -39,7 +39,7 @@ export class Replies {
     this.reject(ticket, model, 'model_not_loaded', `${model} is not awake, and nobody is put away for this request`);
   }
 
-  done(order: TicketId, { model }: Member): void {
+  done(order: TicketId, { model }: Pick<Member, 'model'>): void {
     this.steering.done(order);
     this.push({ kind: 'order-done', order, model });
   }

@@ -43,6 +43,7 @@ export type StageEvent =
   /** Without a level: the one of the config again. */
   | { readonly kind: 'level-set'; readonly model: ModelId; readonly level: SleepLevel | undefined }
   | { readonly kind: 'mode-set'; readonly mode: Mode['kind'] }
+  | ({ readonly kind: 'models-set' } & RevisedTerms)
   | { readonly kind: 'shutdown-asked'; readonly withinMs: number }
   | { readonly kind: 'time-passed' };
 
@@ -53,6 +54,13 @@ export type LoadTerms = {
   readonly fresh: boolean;
   /** How many engines it is to come with from now on; undefined: as many as before. */
   readonly replicas: number | undefined;
+};
+
+/** Another config: who is there from now on, and by what rules. The budget stays. */
+export type RevisedTerms = {
+  readonly options: Omit<StageOptions, 'capacity'>;
+  /** Whose engines are to be others than they are. */
+  readonly anew: readonly ModelId[];
 };
 
 export type UnloadTerms = {
@@ -99,6 +107,8 @@ export type StageEffect =
     }
   /** `atOnce`: an operator asks, who waits for no pause after a failure, or has seen it. */
   | { readonly kind: 'set-goal'; readonly engine: EngineId; readonly goal: EngineGoal; readonly atOnce: boolean }
+  /** These engines of the model are off and never wanted again. */
+  | { readonly kind: 'dismissed'; readonly model: ModelId; readonly engines: readonly EngineId[] }
   | { readonly kind: 'tell'; readonly fact: Fact }
   /** A model has loaded for which others wait, here or on another stage: each looks again. */
   | { readonly kind: 'load-over' }

@@ -1,19 +1,20 @@
 import { Candidates } from './candidates.ts';
 import { sharedRoom, uncommitted, type Contention, type StageSight } from './cast.ts';
 import { Closing } from './closing.ts';
-import { doorOf, onlyOperatorsBring, type Shut } from './doors.ts';
-import { failureOf, isInstead, retryAtOf, type EnginePhase } from './engine.ts';
+import { comesBack, doorOf, type Shut } from './doors.ts';
 import { after, invariant, soonest, unreachable, FOREVER } from './kinds.ts';
-import type { EngineId, Millis, ModelId, TicketId } from './kinds.ts';
+import type { Millis, ModelId, TicketId } from './kinds.ts';
 import type { Waiting } from './lane.ts';
-import { goalForLevel, Member } from './member.ts';
+import { Member } from './member.ts';
+import { Moves } from './moves.ts';
 import { Orders } from './orders.ts';
+import { expire } from './patience.ts';
 import { Batch, rankOf } from './place.ts';
 import { stay, type Decision } from './policy/policy.ts';
 import { Replies } from './replies.ts';
-import type { LoadTerms, StageEffect, StageEvent, StageOptions, TicketTerms } from './stage-events.ts';
+import { noLonger, Revision } from './revision.ts';
+import type { LoadTerms, RevisedTerms, StageEffect, StageEvent, StageOptions, TicketTerms } from './stage-events.ts';
 import type { Mode } from './steering.ts';
-import type { Took } from './swap.ts';
 import { Turns, type Draining } from './turns.ts';
 
 /**
@@ -21,16 +22,18 @@ import { Turns, type Draining } from './turns.ts';
  * After every event `#advance` moves everything that can move, in one order: who goes, who comes, who is served, what the policy wants.
  */
 export class Stage {
-  readonly #options: StageOptions;
-  readonly #members: ReadonlyMap<ModelId, Member>;
+  #options: StageOptions;
+  #members: Map<ModelId, Member>;
   /** Those that need a look: everybody else is out, and wanted by nobody or a candidate to which nothing has happened. */
   readonly #stirring = new Set<Member>();
   readonly #candidates = new Candidates();
   readonly #replies = new Replies();
   readonly #turns: Turns;
   readonly #orders: Orders;
+  readonly #moves: Moves;
+  readonly #revision: Revision;
   /** The budget without what is set aside. */
-  readonly #shared: number;
+  #shared: number;
   #seq = 0;
   #lookAgainAt: Millis | undefined;
   #closing: Closing | undefined;
@@ -39,6 +42,8 @@ export class Stage {
     this.#options = options;
     this.#turns = new Turns(options, this.#replies);
     this.#orders = new Orders(this.#turns, this.#replies);
+    this.#moves = new Moves(this.#turns, this.#replies);
+    this.#revision = new Revision(this.#turns, this.#orders, this.#replies);
     this.#members = new Map(options.models.map((terms) => [terms.model, new Member(terms)]));
     this.#shared = sharedRoom(options);
   }
@@ -65,7 +70,9 @@ export class Stage {
   hasPlaceFor(model: ModelId): boolean {
     const member = this.#members.get(model);
     if (member === undefined || !this.accepting || member.unloads.length > 0 || this.barred(model)) return false;
-    return member.part.kind === 'on' && member.lane.length === 0 && member.freeEngine() !== undefined;
+    return (
+      !this.#isDue(member) && member.part.kind === 'on' && member.lane.length === 0 && member.freeEngine() !== undefined
+    );
   }
 
   /** When to send `time-passed` if nothing happens before. */
@@ -83,29 +90,32 @@ export class Stage {
     this.#replies.begin();
     switch (event.kind) {
       case 'ticket-arrived':
-        this.#arrive(event.ticket, 'request', this.#member(event.model), event.terms ?? {}, now);
+        this.#ask(event.model, event.ticket, (to) => this.#arrive(event.ticket, 'request', to, event.terms ?? {}, now));
         break;
       case 'load-asked':
-        this.#load(this.#member(event.model), event.order, event, now);
+        this.#ask(event.model, event.order, (member) => this.#load(member, event.order, event, now));
         break;
       case 'ticket-abandoned':
-        this.#member(event.model).lane.remove(event.ticket);
+        this.#find(event.model)?.lane.remove(event.ticket);
         break;
       case 'lease-settled':
         this.#member(event.model).settle(event.ticket, now);
         break;
       case 'engine-moved':
-        this.#engineMoved(this.#member(event.model), event.engine, event.phase, event.took, now);
+        this.#moves.moved(this.#find(event.model), event, now);
         break;
       case 'unload-asked':
-        this.#orders.unload(this.#member(event.model), event.order, event, now);
+        this.#orders.unload(this.#find(event.model), event, now);
         break;
       case 'level-set':
-        this.#member(event.model).setLevel(event.level);
+        this.#find(event.model)?.setLevel(event.level);
         break;
       case 'mode-set':
         this.#replies.steering.set(event.mode);
         this.#lookAtAll();
+        break;
+      case 'models-set':
+        if (this.#closing === undefined) this.#revise(event, now);
         break;
       case 'shutdown-asked':
         this.#shutDown(after(now, event.withinMs));
@@ -120,13 +130,26 @@ export class Stage {
   }
 
   #member(model: ModelId): Member {
-    const member = this.#members.get(model);
+    const member = this.#find(model);
     invariant(member !== undefined, `${model} is not on this stage`);
-    this.#stirring.add(member);
+    return member;
+  }
+
+  /** Undefined for one that the config has had no more for so long that it is gone. */
+  #find(model: ModelId): Member | undefined {
+    const member = this.#members.get(model);
+    if (member !== undefined) this.#stirring.add(member);
     return member;
   }
 
   // --- what events do
+
+  /** Somebody wants a model, which the config may have no more by now. */
+  #ask(model: ModelId, ticket: TicketId, then: (member: Member) => void): void {
+    const member = this.#find(model);
+    if (member === undefined || member.departs) this.#replies.reject(ticket, model, 'model_not_found', noLonger(model));
+    else then(member);
+  }
 
   #arrive(ticket: TicketId, kind: Waiting['kind'], member: Member, asked: TicketTerms, now: Millis): void {
     const { lane, model, terms, part, cost } = member;
@@ -145,36 +168,12 @@ export class Stage {
       const patienceMs = kind === 'load' ? FOREVER : Math.min(withinMs, terms.patienceMs);
       const { rank, seq } = place ?? { rank: rankOf(now, priority, this.#options.priorityStepMs), seq: this.#seq++ };
       lane.push({ ticket, kind, rank, seq, since: now, patienceMs, bound }, now);
-      if (place === undefined) member.demand.arrived(now);
-    }
-  }
-
-  #engineMoved(member: Member, engine: EngineId, phase: EnginePhase, took: Took | undefined, now: Millis): void {
-    const before = member.phases.get(engine);
-    invariant(before !== undefined, `${engine} is not an engine of ${member.model}`);
-    member.engineIn(engine, phase, took);
-    if (took !== undefined) {
-      if (phase.kind === 'awake') member.swap?.woke(took, now);
-      else if (member.part.kind === 'leaving') member.part.for?.putAway(member.model, took, now);
-    }
-    if (isInstead(phase) && member.part.kind === 'leaving') member.part.for?.stumble();
-    const failure = failureOf(phase);
-    // That it is still being cleared away is no new failure.
-    if (failure === undefined || failureOf(before) !== undefined) return;
-    (member.part.kind === 'leaving' ? member.part.for : member.swap)?.stumble();
-    if (before.kind === 'awake') {
-      const lost = [...member.leases].filter(([, on]) => on === engine).map(([ticket]) => ticket);
-      this.#replies.cut(member, lost, 'engine_died', failure.reason);
-    }
-    const { kind } = member.part;
-    if (kind !== 'entering' && kind !== 'on' && kind !== 'draining') return;
-    // A replica that keeps dying beside one that serves is left to its own retries.
-    if (failure.giveUp && (kind === 'entering' || !member.anyAwake))
-      this.#turns.giveUp(member, failure, retryAtOf(phase), now);
-    else if (kind === 'on' && !member.anyAwake) {
-      // It died in the middle of its turn. Those who wait for it keep their turn; if nobody does, it is not brought back.
-      if (member.lane.length > 0 && !onlyOperatorsBring(member)) this.#turns.enter(member, now);
-      else this.#turns.sendOff(member, { kind: 'off' }, now);
+      if (place !== undefined) return;
+      member.demand.arrived(now);
+      if (part.kind !== 'on' || bound || !(kind === 'load' ? member.stale : this.#isDue(member))) return;
+      // Its engines are of an earlier config. Those who came before are served by them, and nobody after that.
+      const batch = Batch.endingBefore({ rank, seq }, seq, seq);
+      this.#turns.drain(member, part, { goal: member.awayTo(5), for: undefined, batch, now });
     }
   }
 
@@ -199,6 +198,19 @@ export class Stage {
     for (const member of this.#candidates) this.#stirring.add(member);
   }
 
+  #revise(terms: RevisedTerms, now: Millis): void {
+    this.#options = { ...terms.options, capacity: this.#options.capacity };
+    this.#turns.revise(terms.options);
+    this.#members = this.#revision.apply(this.#members, terms, now);
+    for (const member of this.#members.values()) this.#stirring.add(member);
+    this.#shared = sharedRoom(this.#options);
+  }
+
+  /** Whether it is to start anew before the next request is served. */
+  #isDue(member: Member): boolean {
+    return member.stale && comesBack(member, this.mode);
+  }
+
   #shutDown(deadline: Millis): void {
     this.#closing ??= new Closing(new Set(this.#members.values()), deadline, this.#turns, this.#replies);
     this.#closing.hasten(deadline);
@@ -212,7 +224,7 @@ export class Stage {
     for (let rounds = 0; ; rounds++) {
       invariant(rounds <= 3 * this.#members.size + 3, 'the stage does not come to rest');
       for (const member of this.#candidates.overdue(now)) this.#stirring.add(member);
-      for (const member of this.#stirring) this.#expire(member, now);
+      for (const member of this.#stirring) expire(member, this.#stirring, this.#turns, this.#replies, now);
       for (const member of this.#stirring) this.#letGo(member, now);
       this.#close(now);
       // Who stays after all serves on when the policy has been asked: somebody else may have been waiting for longer.
@@ -233,27 +245,13 @@ export class Stage {
     return (part.kind === 'draining' || part.kind === 'leaving') && part.for !== undefined;
   }
 
-  #expire(member: Member, now: Millis): void {
-    for (const { ticket, since } of member.lane.takeExpired(now)) {
-      const waited = `${member.model} did not get a turn within ${Math.round((now - since) / 1000)} s`;
-      this.#replies.reject(ticket, member.model, 'wait_timeout', `${waited}: ${this.#hindrance(member)}`);
-    }
-  }
-
-  /** Who stands in the way, in words. */
-  #hindrance(member: Member): string {
-    if (member.part.kind === 'on' || member.part.kind === 'draining') return 'it is busy with earlier requests';
-    if (this.#turns.waitsForLoads(member)) return 'other models were loading (policy.max_parallel_loads)';
-    const others = [...this.#stirring].filter((other) => other !== member && other.occupies);
-    return others.map((other) => `${other.model} is ${other.part.kind}`).join(', ') || 'others were before it';
-  }
-
   /** Withdraws who is no longer wanted, sends off who has drained, and notes who has gone. */
   #letGo(member: Member, now: Millis): void {
     if (member.part.kind === 'summoned' && member.lane.length === 0) this.#turns.withdraw(member, now);
     if (member.part.kind === 'draining') this.#drainOn(member, member.part, now);
     const { part } = member;
     if (part.kind === 'leaving' && member.isAway(part.goal) && member.leases.size === 0) member.part = { kind: 'out' };
+    this.#revision.renew(member);
     this.#shutDoor(member);
     if (member.part.kind !== 'out') return;
     // In the pause after a failure whoever waits is told at once; whoever comes after it tries again.
@@ -264,6 +262,10 @@ export class Stage {
         failure: failed.failure,
       });
     if (member.unloads.length > 0) this.#orders.unloaded(member);
+    if (!this.accepting || !this.#revision.forget(member)) return;
+    this.#members.delete(member.model);
+    this.#candidates.update(member, now);
+    this.#stirring.delete(member);
   }
 
   /** Nobody waits for a model that only an operator would bring back. */
@@ -287,7 +289,7 @@ export class Stage {
     for (const member of this.#stirring) {
       const { part, unloads, cost } = member;
       if (part.kind !== 'draining' || part.for?.withdrawn !== true || part.cut || unloads.length > 0) continue;
-      if (cost > this.#room) continue;
+      if (cost > this.#room || member.departs || member.stale) continue;
       this.#turns.stay(member, part, now);
       stays = true;
     }
@@ -339,7 +341,7 @@ export class Stage {
   /** Asks the policy once; true when it changed something. */
   #decide(now: Millis): boolean {
     for (const member of this.#stirring) this.#candidates.update(member, now);
-    const decision = this.#ask(now);
+    const decision = this.#choose(now);
     this.#lookAgainAt = decision.kind === 'look-again' ? decision.at : undefined;
     if (decision.kind !== 'swap') return false;
     const member = this.#member(decision.to);
@@ -352,13 +354,13 @@ export class Stage {
       invariant(part.kind === 'on', `${model} cannot be sent off while ${part.kind}`);
       const waitsForSome = this.#options.drains && decision.batch === 'earlier';
       const batch = waitsForSome ? Batch.endingBefore(first, part.from, this.#seq) : Batch.none;
-      this.#turns.drain(leaver, part, { goal: goalForLevel(leaver.sleepLevel), for: swap, batch, now });
+      this.#turns.drain(leaver, part, { goal: leaver.awayTo(leaver.sleepLevel), for: swap, batch, now });
     }
     invariant(this.#room >= 0, `${decision.to} was summoned beyond the budget`);
     return true;
   }
 
-  #ask(now: Millis): Decision {
+  #choose(now: Millis): Decision {
     const { free, size } = this.#candidates;
     if (size === 0) return stay;
     // Whoever needs no room stands in nobody's way, and nobody in theirs.

@@ -27,6 +27,14 @@ export class Steering {
     this.#mode = { kind: 'manual', pinned: model };
   }
 
+  /** The model is not there any more. */
+  forget(model: ModelId): void {
+    const without = (mode: Mode): Mode =>
+      mode.kind === 'manual' && mode.pinned === model ? { kind: 'manual', pinned: undefined } : mode;
+    this.#mode = without(this.#mode);
+    for (const open of this.#open) open.mode = without(open.mode);
+  }
+
   /** What was before it is settled with it. */
   done(order: TicketId): void {
     const at = this.#open.findIndex((open) => open.order === order);

@@ -14,7 +14,7 @@ export type Draining = Extract<Part, { readonly kind: 'draining' }>;
 
 /** How the parts of members begin and end, with the swaps that they belong to. When, is for the stage to say. */
 export class Turns {
-  readonly #options: Pick<StageOptions, 'drains' | 'drainMs'>;
+  #options: Pick<StageOptions, 'drains' | 'drainMs'>;
   readonly #replies: Replies;
   readonly #commons: Commons;
   /** In the order in which they were called. */
@@ -24,6 +24,11 @@ export class Turns {
     this.#options = options;
     this.#commons = options.commons ?? new Commons();
     this.#replies = replies;
+  }
+
+  /** For those that drain from now on. */
+  revise(options: Pick<StageOptions, 'drains' | 'drainMs'>): void {
+    this.#options = options;
   }
 
   get summoned(): readonly Member[] {

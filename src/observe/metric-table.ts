@@ -171,6 +171,18 @@ export const TABLE = {
     help: 'What operators changed or tried to, by the name of the key, which is empty without one.',
     labels: ['key', 'result'],
   },
+  reloads: {
+    name: 'catnap_config_reloads_total',
+    type: 'counter',
+    help: 'How often the config was read again, by whether it is used: done, or refused, when all stays as it was.',
+    labels: ['result'],
+  },
+  reloadGood: {
+    name: 'catnap_config_last_reload_successful',
+    type: 'gauge',
+    help: '0 when the config was refused the last time it was read, 1 otherwise.',
+    labels: [],
+  },
 } as const satisfies Record<string, MetricRow>;
 
 export const METRICS: readonly MetricRow[] = Object.values(TABLE);

@@ -32,9 +32,9 @@ export function createMetrics(about: { readonly version: string; readonly models
   collectProcessMetrics(registry);
   const meters = makeMeters(registry);
   meters.build.set({ version: about.version }, 1);
-  for (const model of about.models) {
-    for (const outcome of outcomes) meters.requests.inc({ model, outcome }, 0);
-  }
+  for (const model of about.models) beginCounting(meters, model);
+  for (const result of ['done', 'refused']) meters.reloads.inc({ result }, 0);
+  meters.reloadGood.set(1);
   return {
     report: (fact) => count(meters, fact),
     async text(scene) {
@@ -95,7 +95,13 @@ function makeMeters(registry: Registry) {
     clientErrors: counter(TABLE.clientErrors),
     keyRequests: counter(TABLE.keyRequests),
     adminActs: counter(TABLE.adminActs),
+    reloads: counter(TABLE.reloads),
+    reloadGood: gauge(TABLE.reloadGood),
   } satisfies Record<keyof typeof TABLE, unknown>;
+}
+
+function beginCounting(meters: Meters, model: string): void {
+  for (const outcome of outcomes) meters.requests.inc({ model, outcome }, 0);
 }
 
 const secs = (ms: number): number => ms / 1_000;
@@ -136,6 +142,15 @@ function count(meters: Meters, fact: Fact): void {
     case 'client-error':
       meters.clientErrors.inc();
       return;
+    case 'config-reloaded':
+      meters.reloads.inc({ result: 'done' });
+      meters.reloadGood.set(1);
+      for (const model of fact.changes.added) beginCounting(meters, model);
+      return;
+    case 'config-refused':
+      meters.reloads.inc({ result: 'refused' });
+      meters.reloadGood.set(0);
+      return;
     case 'listening':
     case 'stopped':
     case 'shutdown-asked':
@@ -145,6 +160,7 @@ function count(meters: Meters, fact: Fact): void {
     case 'engine-started':
     case 'swap-planned':
     case 'request-arrived':
+    case 'model-forgotten':
       return;
     default:
       unreachable(fact);

@@ -86,6 +86,14 @@ export function sentence(fact: Fact): Sentence {
     }
     case 'certificate-renewed':
       return say('app', 'info', () => `new connections see the new certificate in ${fact.file}`);
+    case 'config-reloaded':
+      return say('app', 'info', () => reloaded(fact), { fields: { by: fact.by, ...fact.changes } });
+    case 'config-refused':
+      return say('app', 'error', () => `${fact.by}: the config is not used, and all stays as it was`, {
+        details: fact.problems,
+      });
+    case 'model-forgotten':
+      return say('app', 'info', () => `${fact.model} is gone, and the config has it no more`);
     case 'admin-acted': {
       const done = fact.status < 400;
       const crowd = done ? undefined : `admin ${fact.peer}`;
@@ -106,6 +114,22 @@ function shutdown({ by, inFlight, waiting }: Of<'shutdown-asked'>): string {
   const open = inFlight + waiting;
   if (open === 0) return `${by}: shutting down`;
   return `${by}: shutting down once ${plural(open, 'request')} (${inFlight} in flight, ${waiting} waiting) ${open === 1 ? 'is' : 'are'} answered`;
+}
+
+function reloaded({ by, changes }: Of<'config-reloaded'>): string {
+  const { added, removed, changed, settings, unchanged } = changes;
+  const keysOf = (keys: typeof settings): string => keys.map(({ key }) => key).join(', ');
+  const parts = [
+    added.length > 0 ? `added ${list(added)}` : '',
+    removed.length > 0 ? `removed ${list(removed)}` : '',
+    ...changed.map(({ model, keys }) => {
+      const anew = keys.some(({ holds }) => holds === 'restart') ? '; it starts anew' : '';
+      return `changed ${model} (${keysOf(keys)}${anew})`;
+    }),
+    settings.length > 0 ? `set ${keysOf(settings)}` : '',
+  ].filter((part) => part !== '');
+  const what = parts.length === 0 ? 'nothing has changed' : parts.join('; ');
+  return `${by}: the config was read again: ${what}; ${plural(unchanged, 'model')} as before`;
 }
 
 function leftover({ model, pid, port, gone }: Of<'leftover-reaped'>): string {

@@ -95,6 +95,7 @@ function outcomeOf({ code }: Refused): Outcome {
     case 'engine_failed':
       return 'failed';
     case 'lane_full':
+    case 'model_not_found':
     case 'model_unloading':
     case 'model_not_loaded':
     case 'shutting_down':

@@ -32,8 +32,10 @@ type Message = { readonly event: EngineEvent; readonly took?: Took };
 export class EngineActor {
   readonly id: EngineId;
   readonly model: ModelId;
-  readonly driver: Driver;
-  readonly #options: EngineActorOptions;
+  #driver: Driver;
+  #options: EngineActorOptions;
+  /** Whether the next start is made with another driver. */
+  #changed = false;
   readonly #commands = new PQueue({ concurrency: 1 });
   readonly #mailbox = new Mailbox<Message>((message) => this.#step(message));
   readonly #alarm: Alarm;
@@ -45,13 +47,17 @@ export class EngineActor {
     this.id = options.id;
     this.model = options.model;
     this.#alarm = new Alarm(options.clock, () => this.#mailbox.post({ event: { kind: 'time-passed' } }));
-    this.driver = options.makeDriver({
-      spawned: (running) =>
-        this.#report({ kind: 'engine-started', engine: options.id, model: options.model, ...running }),
-      exited: (born, reason) => this.#mailbox.post({ event: { kind: 'process-exited', born, reason } }),
-      warned: (message) => this.#report({ kind: 'warned', message: `${options.id}: ${message}` }),
-      hooked: (end) => this.#report({ kind: 'hook-ended', engine: options.id, model: options.model, ...end }),
-    });
+    this.#driver = this.#makeDriver();
+  }
+
+  get driver(): Driver {
+    return this.#driver;
+  }
+
+  /** The config says something else of it: its rules hold at once, the rest from its next start on. */
+  revise({ rules, makeDriver }: Pick<EngineActorOptions, 'rules' | 'makeDriver'>): void {
+    this.#options = { ...this.#options, rules, makeDriver };
+    this.#changed = true;
   }
 
   get engine(): Engine {
@@ -65,6 +71,16 @@ export class EngineActor {
   /** The watchdog's verdict; it counts only for the process it was found on. */
   unresponsive(born: number, reason: string): void {
     this.#mailbox.post({ event: { kind: 'unresponsive', born, reason } });
+  }
+
+  #makeDriver(): Driver {
+    const { id: engine, model, makeDriver } = this.#options;
+    return makeDriver({
+      spawned: (running) => this.#report({ kind: 'engine-started', engine, model, ...running }),
+      exited: (born, reason) => this.#mailbox.post({ event: { kind: 'process-exited', born, reason } }),
+      warned: (message) => this.#report({ kind: 'warned', message: `${engine}: ${message}` }),
+      hooked: (end) => this.#report({ kind: 'hook-ended', engine, model, ...end }),
+    });
   }
 
   #step({ event, took }: Message): void {
@@ -105,7 +121,10 @@ export class EngineActor {
   async #perform(command: EngineCommand, order: Order): Promise<Took> {
     switch (command.kind) {
       case 'start':
-        return this.driver.start(order);
+        // Nothing of the driver before it runs any more.
+        if (this.#changed) this.#driver = this.#makeDriver();
+        this.#changed = false;
+        return this.#driver.start(order);
       case 'sleep':
         return this.driver.sleep(command.level, order);
       case 'wake':

@@ -12,6 +12,7 @@ import {
 import { Stage } from '../core/stage.ts';
 import type {
   LoadTerms,
+  RevisedTerms,
   StageEffect,
   StageEvent,
   StageOptions,
@@ -45,6 +46,8 @@ export type StageActorOptions = StageOptions & {
   readonly reporter: Reporter;
   /** A model has loaded for which others wait, here or on another stage. Undefined: there is no other stage. */
   readonly loadOver?: () => void;
+  /** Told of an engine that is off and never wanted again. */
+  readonly dismissed?: (engine: EngineId) => void;
 };
 
 /**
@@ -60,6 +63,7 @@ export class StageActor implements Admission {
   readonly #alarm: Alarm;
   readonly #pending = new Map<TicketId, Pending>();
   readonly #leases = new Map<TicketId, OpenLease>();
+  readonly #dismissed: (engine: EngineId) => void;
   readonly #closed = Promise.withResolvers<void>();
   readonly #loadOver: () => void;
   #tickets = 0;
@@ -67,6 +71,7 @@ export class StageActor implements Admission {
   constructor(options: StageActorOptions) {
     this.#clock = options.clock;
     this.#reporter = options.reporter;
+    this.#dismissed = options.dismissed ?? (() => {});
     this.#stage = new Stage(options);
     this.#loadOver = options.loadOver ?? (() => this.lookAgain());
     this.#alarm = new Alarm(options.clock, () => this.#mailbox.post({ kind: 'time-passed' }));
@@ -88,6 +93,16 @@ export class StageActor implements Admission {
   /** Engines are made after the stage, since they tell it of their moves. */
   adopt(engine: EngineActor): void {
     this.#engines.set(engine.id, engine);
+  }
+
+  /** An engine that is off and never wanted again. */
+  dismiss(engine: EngineId): void {
+    this.#engines.delete(engine);
+  }
+
+  /** Another config. Once catnap shuts down it changes nothing. */
+  revise(terms: RevisedTerms): void {
+    this.#mailbox.post({ kind: 'models-set', ...terms });
   }
 
   /** Something outside has changed that the stage may have waited for. */
@@ -216,6 +231,9 @@ export class StageActor implements Admission {
       case 'cut':
         for (const ticket of effect.tickets)
           this.#leases.get(ticket)?.end(new Cut(effect.code, effect.reason, effect.mayReturn));
+        return;
+      case 'dismissed':
+        for (const engine of effect.engines) this.#dismissed(engine);
         return;
       case 'tell':
         this.#reporter.report(effect.fact);

@@ -1,7 +1,7 @@
 import type { EngineRules } from '../core/engine.ts';
 import type { EngineId, ModelId, SleepLevel } from '../core/kinds.ts';
 import type { Member } from '../core/member.ts';
-import type { StageOptions, TicketTerms, UnloadTerms } from '../core/stage-events.ts';
+import type { RevisedTerms, StageOptions, TicketTerms, UnloadTerms } from '../core/stage-events.ts';
 import type { Mode } from '../core/steering.ts';
 import type { Driver, DriverEvents } from '../engines/driver.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -14,7 +14,7 @@ import { LoadOverrides } from './load-overrides.ts';
 import type { LoadWish, Operator, OrderEnd } from './operator.ts';
 import { StageActor } from './stage-actor.ts';
 import type { EngineView, ModelView, StageReader, StageView } from './view.ts';
-import { Watchdog, type Watched } from './watchdog.ts';
+import { Watchdog } from './watchdog.ts';
 
 export type EngineSpec = {
   readonly id: EngineId;
@@ -35,9 +35,16 @@ export type SupervisorOptions = {
   readonly overrides?: LoadOverrides;
 };
 
+export type Revised = RevisedTerms & {
+  readonly engines: readonly EngineSpec[];
+  /** The models of which another config says anything else. */
+  readonly revised: ReadonlySet<ModelId>;
+};
+
 /** Makes the actors of one stage and its engines, ties them together, and closes them. */
 export class Supervisor implements Admission, Operator, StageReader {
   readonly #clock: Clock;
+  readonly #reporter: Reporter;
   readonly #stage: StageActor;
   readonly #watchdog: Watchdog;
   readonly #overrides: LoadOverrides;
@@ -45,16 +52,48 @@ export class Supervisor implements Admission, Operator, StageReader {
   constructor({ stage, engines, clock, reporter, overrides = new LoadOverrides() }: SupervisorOptions) {
     this.#clock = clock;
     this.#overrides = overrides;
-    this.#stage = new StageActor({ ...stage, clock, reporter });
-    const watched: Watched[] = [];
-    for (const { id, model, rules, stallMs, proofMs, makeDriver } of engines) {
-      const moved: ConstructorParameters<typeof EngineActor>[0]['moved'] = (phase, took) =>
-        this.#stage.engineMoved(id, model, phase, took);
-      const actor = new EngineActor({ id, model, rules, clock, reporter, makeDriver, moved });
-      this.#stage.adopt(actor);
-      watched.push({ actor, stallMs, proofMs });
+    this.#reporter = reporter;
+    const dismissed = (engine: EngineId): void => this.#dismiss(engine);
+    this.#stage = new StageActor({ ...stage, clock, reporter, dismissed });
+    this.#watchdog = new Watchdog({ clock, leases: () => this.#stage.leases.values() });
+    for (const spec of engines) this.#employ(spec);
+  }
+
+  /**
+   * Another config, all of it in one turn. `engines` are all there are to be; those of `revised` models hear of it, the others are not touched.
+   * False while catnap shuts down, when it changes nothing.
+   */
+  revise({ options, anew, engines, revised }: Revised): boolean {
+    if (!this.#stage.stage.accepting) return false;
+    for (const spec of engines) {
+      const actor = this.#stage.engines.get(spec.id);
+      if (actor === undefined) this.#employ(spec);
+      else if (revised.has(spec.model)) {
+        actor.revise(spec);
+        this.#watchdog.watch({ actor, stallMs: spec.stallMs, proofMs: spec.proofMs });
+      }
     }
-    this.#watchdog = new Watchdog({ clock, watched, leases: () => this.#stage.leases.values() });
+    for (const model of anew) this.#overrides.clear(model);
+    this.#stage.revise({ options, anew });
+    // Replicas that one config wanted and the next one not, before they ever ran.
+    const wanted = new Set(engines.map(({ id }) => id));
+    for (const { phases } of this.#stage.stage.members.values()) for (const id of phases.keys()) wanted.add(id);
+    for (const id of [...this.#stage.engines.keys()]) if (!wanted.has(id)) this.#dismiss(id);
+    return true;
+  }
+
+  #employ({ id, model, rules, stallMs, proofMs, makeDriver }: EngineSpec): void {
+    const moved: ConstructorParameters<typeof EngineActor>[0]['moved'] = (phase, took) =>
+      this.#stage.engineMoved(id, model, phase, took);
+    const [clock, reporter] = [this.#clock, this.#reporter];
+    const actor = new EngineActor({ id, model, rules, clock, reporter, makeDriver, moved });
+    this.#stage.adopt(actor);
+    this.#watchdog.watch({ actor, stallMs, proofMs });
+  }
+
+  #dismiss(engine: EngineId): void {
+    this.#stage.dismiss(engine);
+    this.#watchdog.forget(engine);
   }
 
   async acquire(model: ModelId, terms: Acquire): Promise<Lease> {
@@ -134,7 +173,7 @@ export class Supervisor implements Admission, Operator, StageReader {
   }
 
   #viewOf(member: Member): ModelView {
-    const { model, part, lane, leases, sleepLevel, phases, held, replicas } = member;
+    const { model, part, lane, leases, sleepLevel, phases, held, replicas, stale, departs } = member;
     return {
       model,
       part: part.kind,
@@ -146,6 +185,8 @@ export class Supervisor implements Admission, Operator, StageReader {
       oldestWaitMs: lane.first && this.#clock.now() - lane.first.since,
       inFlight: leases.size,
       sleepLevel,
+      stale,
+      departs,
       engines: [...phases.keys()].map((engine) => this.#viewOfEngine(engine)).filter((view) => view !== undefined),
       startEstimateMs: startMs(member),
     };

@@ -30,6 +30,10 @@ export type ModelView = {
   readonly oldestWaitMs: number | undefined;
   readonly inFlight: number;
   readonly sleepLevel: SleepLevel;
+  /** Whether its engines are of an earlier config. */
+  readonly stale: boolean;
+  /** Whether the config has it no more: it is listed until it is gone. */
+  readonly departs: boolean;
   readonly engines: readonly EngineView[];
   /** What starting or waking this model is expected to take, from what was seen. */
   readonly startEstimateMs: number | undefined;

@@ -14,7 +14,6 @@ export type Watched = {
 
 export type WatchdogOptions = {
   readonly clock: Clock;
-  readonly watched: readonly Watched[];
   readonly leases: () => Iterable<OpenLease>;
 };
 
@@ -24,19 +23,29 @@ export type WatchdogOptions = {
  */
 export class Watchdog {
   readonly #options: WatchdogOptions;
-  readonly #byEngine: ReadonlyMap<EngineId, Watched>;
+  readonly #byEngine = new Map<EngineId, Watched>();
   readonly #alarm: Alarm;
   /** When each engine last proved that it works. */
   readonly #proved = new Map<EngineId, Millis>();
   readonly #proving = new Set<EngineId>();
-  readonly #soonestStall: number;
+  #soonestStall = Number.POSITIVE_INFINITY;
   #stopped = false;
 
   constructor(options: WatchdogOptions) {
     this.#options = options;
-    this.#soonestStall = Math.min(...options.watched.map(({ stallMs }) => stallMs));
-    this.#byEngine = new Map(options.watched.map((watched) => [watched.actor.id, watched]));
     this.#alarm = new Alarm(options.clock, () => this.#look());
+  }
+
+  /** From now on, or by other terms than before. */
+  watch(watched: Watched): void {
+    this.#byEngine.set(watched.actor.id, watched);
+    this.#soonestStall = Math.min(...Array.from(this.#byEngine.values(), ({ stallMs }) => stallMs));
+  }
+
+  /** It is no more. */
+  forget(engine: EngineId): void {
+    this.#byEngine.delete(engine);
+    this.#proved.delete(engine);
   }
 
   /** Called whenever a lease was granted, so it is cheap: the alarm is only moved when it would ring too late for the new one. */

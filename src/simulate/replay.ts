@@ -158,6 +158,7 @@ class Replay {
         return;
       case 'cut':
       case 'order-done':
+      case 'dismissed':
       case 'closed':
         return;
     }

@@ -79,6 +79,8 @@ export class Play implements Hooks {
           level: line.level('level'),
           hold: line.flag('hold', false),
         });
+      case 'reload':
+        return this.#reload(line);
       case 'leave':
         return this.#post({ kind: 'ticket-abandoned', ...this.#ticket(line) });
       case 'settle':
@@ -143,9 +145,13 @@ export class Play implements Hooks {
 
   get #playing(): Theatre {
     if (this.#theatre !== undefined) return this.#theatre;
-    const options = {
-      models: this.#models,
-      capacity: this.#stage.option('capacity', 1),
+    const options = { ...this.#rules(), models: this.#models, capacity: this.#stage.option('capacity', 1) };
+    this.#theatre = new Theatre(realCore, options, (model) => this.#rulesOf(model), this);
+    return this.#theatre;
+  }
+
+  #rules() {
+    return {
       drains: this.#stage.flag('drains', true),
       drainMs: this.#stage.time('drain', 600_000),
       minActiveMs: this.#stage.time('min_active', 0),
@@ -153,8 +159,14 @@ export class Play implements Hooks {
       priorityStepMs: this.#stage.time('step', 30_000),
       commons: new realCore.Commons(this.#stage.option('loads', Number.POSITIVE_INFINITY)),
     };
-    this.#theatre = new Theatre(realCore, options, (model) => this.#rulesOf(model), this);
-    return this.#theatre;
+  }
+
+  /** The config has these models and no others from now on; some of them with other engines. */
+  #reload(line: Line): void {
+    const names = line.text('models', '').split(',');
+    const models = this.#models.filter(({ model }) => names.includes(model));
+    const anew = line.text('anew', '').split(',').filter(Boolean).map(modelId);
+    this.#post({ kind: 'models-set', options: { ...this.#rules(), models }, anew });
   }
 
   #rulesOf(model: ModelId): EngineRules {

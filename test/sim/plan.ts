@@ -66,6 +66,8 @@ export type WorldPlan = {
   readonly orders: number;
   /** Whether operators do more than load and unload: pin, switch, hold, set levels; and keep some models to themselves. */
   readonly steered: boolean;
+  /** Whether the config is read again and again. */
+  readonly reloads: boolean;
   readonly jumps: number;
   /** When it is asked to shut down in the middle, and how long it may take; asked again for less in some worlds. */
   readonly shutdowns: readonly { readonly atMs: number; readonly withinMs: number }[];
@@ -104,6 +106,7 @@ export function drawPlan(seed: number, policy: PolicyName = 'fifo', urgency = fa
     priorityStepMs: urgency ? 15 * SECOND : 0,
     models: [drawModel(random, 0, heaviest, seed), ...others],
     steered,
+    reloads: false,
     faults: drawFaults(random, healthy),
     extras: drawExtras(seed, extras),
     spanMs,
@@ -166,9 +169,9 @@ function drawTerms(random: Random): PolicyTerms {
 }
 
 /** Whether nothing but clients disturbs it. */
-export function isHealthy({ faults, crashes, verdicts, orders, jumps, shutdowns }: WorldPlan): boolean {
+export function isHealthy({ faults, crashes, verdicts, orders, jumps, shutdowns, reloads }: WorldPlan): boolean {
   const quiet = crashes + verdicts + orders + jumps + shutdowns.length === 0;
-  return quiet && Object.values(faults).every((rate) => rate === 0);
+  return quiet && !reloads && Object.values(faults).every((rate) => rate === 0);
 }
 
 function drawModel(random: Random, n: number, heaviest: number, seed: number): ModelPlan {

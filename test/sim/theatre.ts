@@ -1,6 +1,7 @@
 import type { Engine, EngineCommand, EngineEvent, EngineRules } from '../../src/core/engine.ts';
 import { invariant, type EngineId, type Millis, type ModelId } from '../../src/core/kinds.ts';
 import type { Stage } from '../../src/core/stage.ts';
+import type { ModelTerms } from '../../src/core/member.ts';
 import type { StageEffect, StageEvent, StageOptions } from '../../src/core/stage-events.ts';
 import type { Took } from '../../src/core/swap.ts';
 import type { CoreUnderTest } from './core-under-test.ts';
@@ -25,16 +26,16 @@ export class Theatre {
   readonly #core: CoreUnderTest;
   readonly #hooks: Hooks;
   readonly #seats = new Map<EngineId, Seat>();
+  readonly #rules: (model: ModelId) => EngineRules;
   readonly #mail: StageEvent[] = [];
   #handling = false;
 
   constructor(core: CoreUnderTest, options: StageOptions, rules: (model: ModelId) => EngineRules, hooks: Hooks) {
     this.#core = core;
     this.#hooks = hooks;
+    this.#rules = rules;
     this.stage = new core.Stage(options);
-    for (const { model, engines } of options.models) {
-      for (const id of engines) this.#seats.set(id, { id, model, rules: rules(model), engine: core.newEngine });
-    }
+    this.#seat(options.models);
   }
 
   get engines(): readonly EngineId[] {
@@ -42,7 +43,7 @@ export class Theatre {
   }
 
   engine(id: EngineId): Engine {
-    return this.#seat(id).engine;
+    return this.#find(id).engine;
   }
 
   engineDueAt(id: EngineId): Millis | undefined {
@@ -68,7 +69,7 @@ export class Theatre {
 
   /** An event for an engine. */
   step(id: EngineId, event: EngineEvent, took?: Took): void {
-    const seat = this.#seat(id);
+    const seat = this.#find(id);
     const before = seat.engine;
     const { engine, effects } = this.#core.stepEngine(before, event, this.#hooks.now(), seat.rules);
     seat.engine = engine;
@@ -79,6 +80,7 @@ export class Theatre {
   }
 
   #handle(event: StageEvent): void {
+    if (event.kind === 'models-set') this.#seat(event.options.models);
     const effects = this.stage.handle(event, this.#hooks.now());
     this.#hooks.handled(event, effects);
     for (const effect of effects) {
@@ -86,10 +88,19 @@ export class Theatre {
       if (effect.kind === 'set-goal')
         this.step(effect.engine, { kind: 'goal-set', goal: effect.goal, atOnce: effect.atOnce });
       if (effect.kind === 'load-over') this.post({ kind: 'time-passed' });
+      if (effect.kind === 'dismissed') for (const id of effect.engines) this.#seats.delete(id);
     }
   }
 
-  #seat(id: EngineId): Seat {
+  #seat(models: readonly ModelTerms[]): void {
+    for (const { model, engines } of models) {
+      const rules = this.#rules(model);
+      for (const id of engines)
+        if (!this.#seats.has(id)) this.#seats.set(id, { id, model, rules, engine: this.#core.newEngine });
+    }
+  }
+
+  #find(id: EngineId): Seat {
     const seat = this.#seats.get(id);
     invariant(seat !== undefined, `there is no engine ${id}`);
     return seat;

@@ -22,6 +22,8 @@ export function sayEvent(event: StageEvent): string {
       return `level ${event.model} ${event.level ?? 'as configured'}`;
     case 'mode-set':
       return `mode ${event.mode}`;
+    case 'models-set':
+      return `models ${event.options.models.map(({ model }) => model).join(' ')}; anew ${event.anew.join(' ')}`;
     case 'shutdown-asked':
       return `shutdown ${event.withinMs / 1_000}s`;
     case 'time-passed':
@@ -44,6 +46,8 @@ export function sayEffect(effect: StageEffect): string | undefined {
       return `cut ${effect.tickets.join(' ')} ${effect.code}: ${effect.reason}`;
     case 'set-goal':
       return `goal ${effect.engine} ${sayGoal(effect.goal)}${effect.atOnce && effect.goal.kind === 'awake' ? ' at once' : ''}`;
+    case 'dismissed':
+      return `dismiss ${effect.engines.join(' ')}`;
     case 'tell':
       return sayFact(effect.fact);
     case 'load-over':
@@ -64,6 +68,7 @@ const sayGoal = (goal: EngineGoal): string => (goal.kind === 'asleep' ? `asleep(
 
 function sayFact(fact: Fact): string | undefined {
   if (fact.kind === 'swap-planned') return `swap ${fact.swap}: ${[...fact.from, ''].join(' ')}-> ${fact.to}`;
+  if (fact.kind === 'model-forgotten') return `${fact.model} is forgotten`;
   if (fact.kind !== 'swap-finished') return undefined;
   const { id, result, legs, level } = fact.record;
   const spent = Object.entries(legs).map(([leg, ms]) => `, ${leg} ${Math.round(ms) / 1_000}s`);

@@ -33,8 +33,10 @@ export function firstFailure(from: number, count: number, options: Kind = {}): F
 /** What a person needs to look into it. */
 export function explain({ seed, kind, reason, transcript }: Failure): string {
   const policy = kind.policy === undefined ? '' : ` --policy ${kind.policy}`;
-  const kinds = `${kind.urgency === true ? ' --urgency' : ''}${kind.extras === true ? ' --extras' : ''}`;
-  const replay = `replay: npm run sim -- --seed ${seed}${policy}${kinds} --verbose`;
+  const flags = (['urgency', 'extras', 'reloads'] as const)
+    .filter((flag) => kind[flag] === true)
+    .map((flag) => ` --${flag}`);
+  const replay = `replay: npm run sim -- --seed ${seed}${policy}${flags.join('')} --verbose`;
   return [...transcript.slice(-LAST_LINES), `seed ${seed}: ${reason}`, replay].join('\n');
 }
 

@@ -37,6 +37,15 @@ describe('every promise holds with what the config may switch on besides', () =>
   }
 });
 
+describe('every promise holds while the config is read again and again', () => {
+  for (const policy of POLICY_NAMES) {
+    test(`under ${policy}`, ({ expect }) => {
+      const failure = firstFailure(0, SOME, { policy, reloads: true });
+      expect(failure, failure && explain(failure)).toBeUndefined();
+    });
+  }
+});
+
 describe('what once went wrong does not go wrong again', () => {
   for (const { seed, why } of readCorpus()) {
     test(`seed ${seed}: ${why}`, ({ expect }) => {

@@ -2,6 +2,7 @@ import type { Engine, EngineEvent, EngineRules } from '../../src/core/engine.ts'
 import { after, soonest, ticketId, unreachable } from '../../src/core/kinds.ts';
 import type { EngineId, Millis, ModelId, SleepLevel, TicketId } from '../../src/core/kinds.ts';
 import type { LoadTerms, StageEffect, StageEvent } from '../../src/core/stage-events.ts';
+import type { ModelTerms } from '../../src/core/member.ts';
 import type { Place, Priority } from '../../src/core/place.ts';
 import type { PolicyName } from '../../src/core/policy/index.ts';
 import { Book, type Ticket } from './book.ts';
@@ -11,6 +12,7 @@ import { realCore, type CoreUnderTest } from './core-under-test.ts';
 import { Machine } from './machine.ts';
 import { drawPlan, type ModelPlan, type WorldPlan } from './plan.ts';
 import { Random } from '../../src/simulate/random.ts';
+import { Reloads } from './reloads.ts';
 import { Theatre, type Hooks } from './theatre.ts';
 import { Timeline } from './timeline.ts';
 import { sayEffect, sayEvent } from './transcript.ts';
@@ -33,6 +35,8 @@ export type WorldOptions = {
   readonly urgency?: boolean;
   /** Whether there is what the config may switch on besides. */
   readonly extras?: boolean;
+  /** Whether the config is read again and again while all this happens. */
+  readonly reloads?: boolean;
   /** Is given every line of the transcript. Without it none is made, which saves most of the time of a run. */
   readonly say?: (line: string) => void;
 };
@@ -56,6 +60,7 @@ class World implements Hooks {
   readonly #extra: Random;
   readonly #timeline: Timeline;
   readonly #machines = new Map<EngineId, Machine>();
+  readonly #reloads: Reloads | undefined;
   readonly #checkers: readonly Checker[];
   /** Who has told the stage, or is about to, that it is done with its lease. */
   readonly #settling = new Set<TicketId>();
@@ -64,8 +69,9 @@ class World implements Hooks {
   #tickets = 0;
   #swaps = 0;
 
-  constructor(seed: number, { core = realCore, policy = 'fifo', urgency = false, extras = false, say }: WorldOptions) {
-    const plan = drawPlan(seed, policy, urgency, extras);
+  constructor(seed: number, options: WorldOptions) {
+    const { core = realCore, policy = 'fifo', urgency = false, extras = false, reloads = false, say } = options;
+    const plan = { ...drawPlan(seed, policy, urgency, extras), reloads };
     const random = new Random(seed ^ 0x5bd1e995);
     this.plan = plan;
     this.#random = random;
@@ -80,8 +86,8 @@ class World implements Hooks {
     const stage = { capacity, commons, ...rules };
     const models = plan.models.map(({ terms }) => terms);
     this.theatre = new Theatre(core, { ...stage, models }, (model) => this.#modelPlan(model).rules, this);
-    for (const model of plan.models)
-      for (const id of model.terms.engines) this.#machines.set(id, this.#machine(id, model));
+    this.#reloads = plan.reloads ? new Reloads(seed, plan, stage) : undefined;
+    for (const model of models) this.#equip(model);
     this.#checkers = allCheckers(this);
   }
 
@@ -99,6 +105,7 @@ class World implements Hooks {
 
   handled(event: StageEvent, effects: readonly StageEffect[]): void {
     if (this.#say !== undefined) this.#tell(sayEvent(event));
+    if (event.kind === 'models-set') for (const model of event.options.models) this.#equip(model);
     if (event.kind === 'ticket-abandoned') this.book.withdrawn(event.ticket);
     if (event.kind === 'lease-settled') this.book.settled(event.ticket);
     for (const checker of this.#checkers) checker.handled?.(event, effects);
@@ -121,6 +128,12 @@ class World implements Hooks {
         return this.#someoneLeavesInTurn();
       case 'tell':
         if (effect.fact.kind === 'swap-planned') this.#swaps++;
+        return undefined;
+      case 'dismissed':
+        for (const engine of effect.engines) {
+          this.#machines.delete(engine);
+          this.#alarm(engine, undefined, () => {});
+        }
         return undefined;
       case 'set-goal':
       case 'load-over':
@@ -254,6 +267,7 @@ class World implements Hooks {
     some(crashes, () => this.#anyMachine()?.crash('it crashed'));
     some(verdicts, () => this.#judge());
     some(orders, () => this.#order());
+    this.#reloads?.schedule((ms, next) => this.#in(ms, () => this.theatre.post(next())));
     some(jumps, () => this.#timeline.jump(HOUR));
     some(random.int(0, 5), () => this.theatre.post({ kind: 'time-passed' }));
     some(random.int(0, 5), () => {
@@ -336,16 +350,26 @@ class World implements Hooks {
     this.#timeline.at(after(this.now(), tick === 0 ? ms : Math.round(ms / tick) * tick), run);
   }
 
+  #equip({ model, engines }: ModelTerms): void {
+    for (const id of engines) {
+      if (!this.#machines.has(id)) this.#machines.set(id, this.#machine(id, this.#modelPlan(model)));
+    }
+  }
+
   #machine(id: EngineId, plan: ModelPlan): Machine {
-    return new Machine({
+    const machine: Machine = new Machine({
       id,
       plan,
       faults: this.plan.faults,
       random: this.#random,
       in: (ms, run) => this.#in(ms, run),
       now: this.now,
-      tell: (event, took) => this.theatre.step(id, event, took),
+      // What one that was dismissed has to say goes to nobody.
+      tell: (event, took) => {
+        if (this.#machines.get(id) === machine) this.theatre.step(id, event, took);
+      },
     });
+    return machine;
   }
 
   #modelPlan(model: ModelId): ModelPlan {

@@ -1,5 +1,5 @@
 import { unreachable, type TicketId } from '../../../src/core/kinds.ts';
-import type { StageEffect } from '../../../src/core/stage-events.ts';
+import type { StageEffect, StageEvent } from '../../../src/core/stage-events.ts';
 import { must } from '../violation.ts';
 import { hasFailed, isKept, loadWaits, memberOf, type Checker, type Scene, roomOf } from './checker.ts';
 
@@ -12,9 +12,15 @@ type SetGoal = Extract<StageEffect, { readonly kind: 'set-goal' }>;
 export class AnswersChecker implements Checker {
   readonly #scene: Scene;
   #closed = false;
+  /** Whether this is about another config, which says anew what a model is: a failure of what it was is over. */
+  #revised = false;
 
   constructor(scene: Scene) {
     this.#scene = scene;
+  }
+
+  handled(event: StageEvent): void {
+    this.#revised = event.kind === 'models-set';
   }
 
   effect(effect: StageEffect): void {
@@ -72,6 +78,10 @@ export class AnswersChecker implements Checker {
 
   #refusal({ code, ticket, model, retryAt }: Reject): void {
     const { book, theatre, closingAt, now } = this.#scene;
+    if (code === 'model_not_found') {
+      const member = theatre.stage.members.get(model);
+      return must(member === undefined || member.departs, `${ticket} was told that there is no ${model}`);
+    }
     const { terms } = memberOf(this.#scene, model);
     switch (code) {
       case 'lane_full':
@@ -91,7 +101,10 @@ export class AnswersChecker implements Checker {
       }
       case 'model_failed': {
         const failed = terms.engines.some((engine) => hasFailed(theatre.engine(engine).phase));
-        return must(failed && isKept(this.#scene, model), `${ticket} was told that ${model} has failed`);
+        return must(
+          (failed || this.#revised) && isKept(this.#scene, model),
+          `${ticket} was told that ${model} has failed`,
+        );
       }
       case 'model_not_loaded':
       case 'model_disabled':
@@ -139,7 +152,9 @@ export class AnswersChecker implements Checker {
 
   #orderDone({ order, model }: OrderDone): void {
     const { book, theatre } = this.#scene;
-    const engines = memberOf(this.#scene, model).terms.engines.map((engine) => theatre.engine(engine));
+    const member = theatre.stage.members.get(model);
+    if (member === undefined) return must(book.ticket(order).kind === 'unload', `${model} is not there, and loaded`);
+    const engines = member.terms.engines.map((engine) => theatre.engine(engine));
     const kinds = engines.map(({ phase }) => phase.kind).join('+');
     if (book.ticket(order).kind === 'load') {
       const awake = engines.some(({ phase }) => phase.kind === 'awake');
@@ -159,7 +174,7 @@ export class AnswersChecker implements Checker {
     const owner = plan.models.find(({ terms }) => terms.engines.includes(engine))?.terms.model;
     const asked = owner !== undefined && loadWaits(this.#scene, owner);
     const told = goal.kind === 'awake' ? asked : owner !== undefined && book.unloading(owner);
-    must(!atOnce || told, `${engine} waits for no pause, and no operator asked for it`);
+    must(!atOnce || told || this.#revised, `${engine} waits for no pause, and no operator asked for it`);
     if (goal.kind === 'awake') return must(!this.#closed, `${engine} is woken after the end`);
     const awake = theatre.engine(engine).phase.kind === 'awake';
     return must(!awake || book.openOn(engine) === 0, `${engine} is put away under an open lease`);

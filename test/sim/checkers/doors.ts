@@ -26,7 +26,8 @@ export class DoorsChecker implements Checker {
       this.#pins.clear();
       this.#saidManual = event.mode === 'manual';
     }
-    if (event.kind === 'unload-asked' && event.hold) this.#held.add(event.model);
+    const isThere = 'model' in event && this.#scene.theatre.stage.members.has(event.model);
+    if (event.kind === 'unload-asked' && event.hold && isThere) this.#held.add(event.model);
     const refused = effects.some(
       (effect) => effect.kind === 'reject' && 'order' in event && effect.ticket === event.order,
     );
@@ -46,6 +47,9 @@ export class DoorsChecker implements Checker {
       this.#startsAfresh(effect.engine);
       this.#comesBack(effect.engine);
     }
+    if (effect.kind === 'tell' && effect.fact.kind === 'model-forgotten') {
+      for (const set of [this.#held, this.#fresh, this.#on]) set.delete(effect.fact.model);
+    }
     if (effect.kind !== 'tell' || effect.fact.kind !== 'swap-planned') return;
     const { to } = effect.fact;
     must(!this.#isKept(to) || loadWaits(this.#scene, to), `${to} is brought in, which only an operator may do`);
@@ -54,7 +58,9 @@ export class DoorsChecker implements Checker {
   settled(): void {
     for (const { terms } of this.#scene.plan.models) {
       const { model } = terms;
-      const { part, held } = memberOf(this.#scene, model);
+      const member = this.#scene.theatre.stage.members.get(model);
+      if (member === undefined) continue;
+      const { part, held } = member;
       if (part.kind === 'on') this.#on.add(model);
       else this.#on.delete(model);
       must(held === this.#held.has(model), `${model} is ${held ? '' : 'not '}held`);

@@ -1,7 +1,7 @@
 import type { Engine, EngineEvent, EnginePhase } from '../../../src/core/engine.ts';
 import type { EngineId, ModelId, NapLevel } from '../../../src/core/kinds.ts';
 import type { PartKind } from '../../../src/core/cast.ts';
-import type { StageEvent } from '../../../src/core/stage-events.ts';
+import type { StageEffect, StageEvent } from '../../../src/core/stage-events.ts';
 import { must } from '../violation.ts';
 import { isKept, memberOf, type Checker, type Scene } from './checker.ts';
 
@@ -53,6 +53,10 @@ export class EnginesChecker implements Checker {
     const { naps } = this.#scene.rulesOf(id);
     const at = naps.indexOf(from);
     return at < 0 ? undefined : naps[at + 1];
+  }
+
+  effect(effect: StageEffect): void {
+    if (effect.kind === 'dismissed') for (const engine of effect.engines) this.#pauses.delete(engine);
   }
 
   handled(event: StageEvent): void {

@@ -206,6 +206,7 @@ export class FairnessChecker implements Checker {
     }
     for (const [model, member] of theatre.stage.members) {
       const { part } = member;
+      if (member.stale || member.departs) continue;
       const turn = this.#turns.get(model);
       if (part.kind !== 'draining' || part.cut || turn?.closed !== undefined || book.unloading(model)) continue;
       must(roomOf(member) > room, `${model} makes room for nobody`);

@@ -8,6 +8,7 @@ import { LoadsChecker } from './loads.ts';
 import { PatienceChecker } from './patience.ts';
 import { ProgressChecker } from './progress.ts';
 import { RestChecker } from './rest.ts';
+import { RevisionChecker } from './revision.ts';
 import { SwapsChecker } from './swaps.ts';
 
 /** Every promise that is watched in every world. */
@@ -22,4 +23,5 @@ export const allCheckers = (scene: Scene): readonly Checker[] => [
   new AnswersChecker(scene),
   new SwapsChecker(scene),
   new RestChecker(scene),
+  new RevisionChecker(scene),
 ];

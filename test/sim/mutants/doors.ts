@@ -4,6 +4,7 @@ const doors = of('doors.ts');
 const steering = of('steering.ts');
 const stage = of('stage.ts');
 const turns = of('turns.ts');
+const moves = of('moves.ts');
 
 /** Guards of what operators keep to themselves. */
 export const DOORS: readonly Mutant[] = [
@@ -23,7 +24,7 @@ export const DOORS: readonly Mutant[] = [
   ),
   steering('automatic mode keeps the pin', "kind === 'auto' ? AUTO : { kind, pinned }", "({ kind: 'manual', pinned })"),
   stage('a shut model keeps those who wait', '    this.#shutDoor(member);\n', ''),
-  stage(
+  moves(
     'who only operators bring back comes back by itself',
     'if (member.lane.length > 0 && !onlyOperatorsBring(member)) this.#turns.enter(',
     'if (member.lane.length > 0) this.#turns.enter(',

@@ -3,6 +3,7 @@ import { ENGINE } from './engine.ts';
 import type { Mutant } from './mutant.ts';
 import { LANE, MEMBER, PLACES, SWAP } from './parts.ts';
 import { POLICY } from './policy.ts';
+import { REVISION } from './revision.ts';
 import { STAGE } from './stage.ts';
 
 /** The core with one guard taken out, again and again. */
@@ -15,4 +16,5 @@ export const MUTANTS: readonly Mutant[] = [
   ...DOORS,
   ...SWAP,
   ...POLICY,
+  ...REVISION,
 ];

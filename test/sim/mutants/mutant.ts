@@ -14,8 +14,11 @@ export type Mutant = {
     | 'lane.ts'
     | 'leavers.ts'
     | 'member.ts'
+    | 'moves.ts'
     | 'orders.ts'
+    | 'patience.ts'
     | 'place.ts'
+    | 'revision.ts'
     | 'stage.ts'
     | 'steering.ts'
     | 'swap.ts'
@@ -27,9 +30,11 @@ export type Mutant = {
   readonly policy?: PolicyName;
   readonly urgency?: boolean;
   readonly extras?: boolean;
+  /** Whether it shows where the config is read again and again. */
+  readonly reloads?: boolean;
 };
 
 /** Mutants of one file of the core. */
 export const of =
-  (file: Mutant['file'], where: Pick<Mutant, 'policy' | 'urgency' | 'extras'> = {}) =>
+  (file: Mutant['file'], where: Pick<Mutant, 'policy' | 'urgency' | 'extras' | 'reloads'> = {}) =>
   (name: string, find: string, replace: string): Mutant => ({ name, file, find, replace, ...where });

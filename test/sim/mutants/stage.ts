@@ -4,6 +4,7 @@ const stage = of('stage.ts');
 const closing = of('closing.ts');
 const orders = of('orders.ts');
 const turns = of('turns.ts');
+const moves = of('moves.ts');
 const slack = of('stage.ts', { policy: 'slack' });
 const urgent = of('stage.ts', { urgency: true });
 const extras = of('stage.ts', { extras: true });
@@ -21,9 +22,9 @@ export const STAGE: readonly Mutant[] = [
     'else if (member.unloads.length > 0)\n      this.#replies.reject(',
     'else if (false)\n      this.#replies.reject(',
   ),
-  stage('leases on a dead engine stay open', "if (before.kind === 'awake') {", 'if (false) {'),
-  stage('nobody is given up', 'if (failure.giveUp && ', 'if (false && '),
-  stage('a replica takes the others down', "(kind === 'entering' || !member.anyAwake))\n", '!!kind)\n'),
+  moves('leases on a dead engine stay open', "if (before.kind === 'awake') {", 'if (false) {'),
+  moves('nobody is given up', 'if (failure.giveUp && ', 'if (false && '),
+  moves('a replica takes the others down', "(kind === 'entering' || !member.anyAwake))\n", '!!kind)\n'),
   turns(
     'giving up tells nobody',
     "this.#replies.rejectAll(member, 'engine_failed', failure.reason, { retryAt, failure });",
@@ -39,12 +40,12 @@ export const STAGE: readonly Mutant[] = [
     "    this.finishSwap(member, 'failed', now);\n    this.sendOff(member, { kind: 'off' }, now);\n  }",
     "    this.finishSwap(member, 'failed', now);\n    member.lane.resume(now);\n    member.part = { kind: 'out' };\n  }",
   ),
-  stage(
+  moves(
     'who dies in its turn loses it',
     'if (member.lane.length > 0 && !onlyOperatorsBring(member)) this.#turns.enter(member, now);',
     'if (false) this.#turns.enter(member, now);',
   ),
-  stage(
+  moves(
     'who dies idle is brought back',
     'if (member.lane.length > 0 && !onlyOperatorsBring(member)) this.#turns.enter(member, now);',
     'if (true) this.#turns.enter(member, now);',
@@ -76,7 +77,7 @@ export const STAGE: readonly Mutant[] = [
     'for (const load of lane.takeLoads())',
     'for (const load of lane.takeLoads().slice(0, 0))',
   ),
-  stage(
+  of('patience.ts')(
     'nobody runs out of patience',
     'of member.lane.takeExpired(now)) {',
     'of member.lane.takeExpired(now).slice(0, 0)) {',
@@ -194,7 +195,7 @@ export const STAGE: readonly Mutant[] = [
   ),
   turns('sending off leaves the goal', 'this.#replies.setGoal(member.phases.keys(), goal, atOnce);', ''),
   turns('nobody stays when a swap is withdrawn', 'member.part = { ...was, idleSince:', 'void { ...was, idleSince:'),
-  stage('all stay when a swap is withdrawn', 'if (cost > this.#room) continue;', ''),
+  stage('all stay when a swap is withdrawn', 'cost > this.#room || ', ''),
   stage(
     'the cut stay when a swap is withdrawn',
     'part.for?.withdrawn !== true || part.cut ||',

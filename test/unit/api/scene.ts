@@ -52,6 +52,8 @@ export function model(name: ModelId, phase: EnginePhase, change: Partial<ModelVi
     held: false,
     replicas: 1,
     override: {},
+    stale: false,
+    departs: false,
     oldestWaitMs: undefined,
     inFlight: 0,
     sleepLevel: 5,

@@ -93,6 +93,19 @@ export const EVERY_FACT: { readonly [Kind in Fact['kind']]: Extract<Fact, { read
   'request-arrived': { kind: 'request-arrived', model: alpha },
   'request-granted': { kind: 'request-granted', model: alpha, waitedMs: 84 },
   'request-ended': { kind: 'request-ended', request },
+  'config-reloaded': {
+    kind: 'config-reloaded',
+    by: 'SIGHUP',
+    changes: {
+      added: ['gamma'],
+      removed: ['delta'],
+      changed: [{ model: 'beta', keys: [{ key: 'extra_args', holds: 'restart' }] }],
+      settings: [{ key: 'policy.max_waiting', holds: 'at_once' }],
+      unchanged: 1,
+    },
+  },
+  'config-refused': { kind: 'config-refused', by: 'SIGHUP', problems: ['port: needs a restart of catnap'] },
+  'model-forgotten': { kind: 'model-forgotten', model: beta },
   'certificate-renewed': { kind: 'certificate-renewed', file: 'cert.pem' },
   'admin-acted': {
     kind: 'admin-acted',

@@ -58,6 +58,11 @@ const LINES: { readonly [Kind in Fact['kind']]: string } = {
   'request-arrived': 'debug a request for alpha arrived\n',
   'request-granted': 'debug a request for alpha got its turn after 84 ms\n',
   'request-ended': 'debug POST /v1/chat/completions for alpha: served, 200 after 1.2 s, 84 ms of it waiting [r-1]\n',
+  'config-reloaded':
+    'info  SIGHUP: the config was read again: added gamma; removed delta; changed beta (extra_args; it starts anew); set policy.max_waiting; 1 model as before\n',
+  'config-refused':
+    'error SIGHUP: the config is not used, and all stays as it was\n                   | port: needs a restart of catnap\n',
+  'model-forgotten': 'info  beta is gone, and the config has it no more\n',
   'certificate-renewed': 'info  new connections see the new certificate in cert.pem\n',
   'admin-acted': 'info  boss at 127.0.0.1: POST /v1/admin/models/beta/load was answered 200 [r-1]\n',
   'client-error': 'debug a client sent what is no HTTP request: bad header\n',

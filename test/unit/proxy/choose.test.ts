@@ -17,6 +17,8 @@ function stage(seen: Readonly<Record<string, Seen>>): StageView {
     held: false,
     replicas: 1,
     override: {},
+    stale: false,
+    departs: false,
     inFlight: seen[model]?.inFlight ?? 0,
     sleepLevel: 5,
     engines: [],

@@ -20,6 +20,8 @@ function model(name: string, part: string, phase: EnginePhase, more: Partial<Mod
     held: false,
     replicas: 1,
     override: {},
+    stale: false,
+    departs: false,
     inFlight: 3,
     sleepLevel: 5,
     engines: [{ engine: engineId(id, 0), phase, goal: { kind: 'off' }, pid: undefined, port: undefined }],

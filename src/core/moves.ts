@@ -1,0 +1,50 @@
+import { onlyOperatorsBring } from './doors.ts';
+import { failureOf, isInstead, retryAtOf } from './engine.ts';
+import type { Millis } from './kinds.ts';
+import type { Member } from './member.ts';
+import type { Replies } from './replies.ts';
+import type { StageEvent } from './stage-events.ts';
+import type { Turns } from './turns.ts';
+
+type Moved = Extract<StageEvent, { readonly kind: 'engine-moved' }>;
+
+/** What it means for a model that one of its engines is in another phase. */
+export class Moves {
+  readonly #turns: Turns;
+  readonly #replies: Replies;
+
+  constructor(turns: Turns, replies: Replies) {
+    this.#turns = turns;
+    this.#replies = replies;
+  }
+
+  moved(member: Member | undefined, { engine, phase, took }: Moved, now: Millis): void {
+    const before = member?.phases.get(engine);
+    // The last word of one that was dismissed.
+    if (member === undefined || before === undefined) return;
+    member.engineIn(engine, phase, took);
+    if (took !== undefined) {
+      if (phase.kind === 'awake') member.swap?.woke(took, now);
+      else if (member.part.kind === 'leaving') member.part.for?.putAway(member.model, took, now);
+    }
+    if (isInstead(phase) && member.part.kind === 'leaving') member.part.for?.stumble();
+    const failure = failureOf(phase);
+    // That it is still being cleared away is no new failure.
+    if (failure === undefined || failureOf(before) !== undefined) return;
+    (member.part.kind === 'leaving' ? member.part.for : member.swap)?.stumble();
+    if (before.kind === 'awake') {
+      const lost = [...member.leases].filter(([, on]) => on === engine).map(([ticket]) => ticket);
+      this.#replies.cut(member, lost, 'engine_died', failure.reason);
+    }
+    const { kind } = member.part;
+    if (kind !== 'entering' && kind !== 'on' && kind !== 'draining') return;
+    // A replica that keeps dying beside one that serves is left to its own retries.
+    if (failure.giveUp && (kind === 'entering' || !member.anyAwake))
+      this.#turns.giveUp(member, failure, retryAtOf(phase), now);
+    else if (kind === 'on' && !member.anyAwake) {
+      // It died in the middle of its turn. Those who wait for it keep their turn; if nobody does, it is not brought back.
+      if (member.lane.length > 0 && !onlyOperatorsBring(member)) this.#turns.enter(member, now);
+      else this.#turns.sendOff(member, { kind: 'off' }, now);
+    }
+  }
+}
