@@ -3,6 +3,7 @@ import { Door, type Side } from '../access/door.ts';
 import { openProcesses, type SystemProcesses } from '../adapters/processes.ts';
 import { costFile } from '../adapters/cost-file.ts';
 import { systemPrograms } from '../adapters/programs.ts';
+import { residentBytes } from '../adapters/resident-memory.ts';
 import { scratchFiles } from '../adapters/scratch-files.ts';
 import { readTlsPair, watchTlsFiles, type TlsPair } from '../adapters/tls-files.ts';
 import { controlPlane, metricsPlane } from '../api/plane.ts';
@@ -34,6 +35,8 @@ import { createTelling, type Telling } from './telling.ts';
 import { ms, msOrNever } from './times.ts';
 import { withVerdicts } from './verdicts.ts';
 import { workshopOf, type Workshop } from './workshop.ts';
+import { kinFrom } from './kin-from.ts';
+import { Readings } from './readings.ts';
 import { VramBook } from './vram-book.ts';
 
 export type AppOptions = {
@@ -70,7 +73,9 @@ export class App {
   readonly #conversations: Workshop['conversations'];
   readonly #output: OutputHub;
   readonly #gpu: Gpu;
-  readonly #vram = new VramBook();
+  readonly #vram: VramBook;
+  readonly #readings: Readings;
+  readonly #bodies: BodyStore;
   readonly #requests = new RequestBook();
   readonly #stage: StageOptions;
   readonly #supervisor: Supervisor;
@@ -152,7 +157,13 @@ export class App {
     const impossible = waitNotToBeKept(stage, config.policy);
     if (impossible !== undefined) warned(impossible);
     this.#costs = new CostKeeper(clock, known.file, () => this.#supervisor.costs());
-    const reporter = reportToAll([telling.reporter, this.#costs], (error) => this.#bug(error));
+    const bug = (error: unknown): void => this.#bug(error);
+    const view = () => this.#supervisor.view();
+    const kinOf = kinFrom(processes.host.table);
+    this.#vram = new VramBook({ gpu, view, kinOf, bug });
+    this.#readings = new Readings({ clock, gpu, view, kinOf, residentBytes, bug });
+    this.#bodies = bodyStore(config);
+    const reporter = reportToAll([telling.reporter, this.#costs, this.#vram], bug);
     this.#supervisor = new Supervisor({ stage, engines, clock, reporter, overrides });
   }
 
@@ -198,7 +209,7 @@ export class App {
     const { metrics, failures, journal, reporter } = this.#telling;
     const names = namesOf(config, () => this.#supervisor.view());
     const bug = (error: unknown): void => this.#bug(error);
-    const scrape = () => metrics.text(this.#supervisor.view());
+    const scrape = () => metrics.text({ ...this.#supervisor.view(), ...this.#readings.latest(), bodies: this.#bodies });
     const plane = controlPlane({
       config,
       find: (name, mayUse) => names.find(name, mayUse)?.model,
@@ -227,7 +238,7 @@ export class App {
       unnamed: names.unnamed,
       admission: this.#supervisor,
       requests: this.#requests,
-      bodies: bodyStore(config),
+      bodies: this.#bodies,
       corsOrigins: config.cors_origins,
       assets: config.upstream_asset_paths.map((source) => new RegExp(source)),
       retryAfterMs: (model) => this.#supervisor.retryAfterMs(model),

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { AmdGpus, firstGpu } from '../adapters/amd-gpus.ts';
 import type { CriuCheckpoints } from '../adapters/checkpoints.ts';
 import { engineFiles } from '../adapters/engine-files.ts';
 import { engineHttp } from '../adapters/engine-http.ts';
@@ -39,7 +40,8 @@ export type Workshop = {
 export function workshopOf({ config, processes, clock, env, warned }: WorkshopMeans): Workshop {
   const programs = systemPrograms(env);
   const http = engineHttp();
-  const gpu = new NvidiaSmi(config.gpu.nvidia_smi_path, { clock, programs, processes });
+  const nvidia = new NvidiaSmi(config.gpu.nvidia_smi_path, { clock, programs, processes });
+  const gpu = firstGpu(nvidia, new AmdGpus(clock));
   const checkpoints = checkpointsOf({ config, processes, programs, onProblem: warned });
   const levelsOf = levelMaker(config, {
     clock,

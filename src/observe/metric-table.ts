@@ -165,6 +165,36 @@ export const TABLE = {
     help: 'Requests that came with a key of the config, by its name and how they ended.',
     labels: ['key', 'outcome'],
   },
+  gpuTotal: {
+    name: 'catnap_gpu_memory_total_bytes',
+    type: 'gauge',
+    help: 'Memory of this GPU, by the number that its driver gives it.',
+    labels: ['gpu'],
+  },
+  gpuUsed: {
+    name: 'catnap_gpu_memory_used_bytes',
+    type: 'gauge',
+    help: 'Memory of this GPU that is in use, whoever uses it. Read beside requests, and some seconds old.',
+    labels: ['gpu'],
+  },
+  hostMemory: {
+    name: 'catnap_engine_host_memory_bytes',
+    type: 'gauge',
+    help: 'Main memory that the processes of this model hold, mapped files not counted. Read beside requests, and some seconds old.',
+    labels: ['model'],
+  },
+  bodiesMemory: {
+    name: 'catnap_bodies_memory_bytes',
+    type: 'gauge',
+    help: 'Bodies of requests that are kept in memory now.',
+    labels: [],
+  },
+  bodiesDisk: {
+    name: 'catnap_bodies_disk_bytes',
+    type: 'gauge',
+    help: 'Bodies of requests that are kept on disk now.',
+    labels: [],
+  },
   adminActs: {
     name: 'catnap_admin_actions_total',
     type: 'counter',

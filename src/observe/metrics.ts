@@ -18,6 +18,10 @@ export type Scene = {
     readonly inFlight: number;
     readonly engines: readonly { readonly phase: EnginePhase }[];
   }[];
+  readonly gpus: readonly { readonly gpu: string; readonly totalBytes: number; readonly usedBytes: number }[];
+  /** What the processes of each model hold in main memory. */
+  readonly hostBytes: ReadonlyMap<ModelId, number>;
+  readonly bodies: { readonly memoryBytes: number; readonly diskBytes: number };
 };
 
 type MetricsText = { readonly contentType: string; readonly body: string };
@@ -94,6 +98,11 @@ function makeMeters(registry: Registry) {
     leftovers: counter(TABLE.leftovers),
     clientErrors: counter(TABLE.clientErrors),
     keyRequests: counter(TABLE.keyRequests),
+    gpuTotal: gauge(TABLE.gpuTotal),
+    gpuUsed: gauge(TABLE.gpuUsed),
+    hostMemory: gauge(TABLE.hostMemory),
+    bodiesMemory: gauge(TABLE.bodiesMemory),
+    bodiesDisk: gauge(TABLE.bodiesDisk),
     adminActs: counter(TABLE.adminActs),
     reloads: counter(TABLE.reloads),
     reloadGood: gauge(TABLE.reloadGood),
@@ -208,10 +217,22 @@ const PHASES: Readonly<Record<EnginePhase['kind'], true>> = {
   failed: true,
 };
 
+function paintMemory({ gpuTotal, gpuUsed, hostMemory, bodiesMemory, bodiesDisk }: Meters, scene: Scene): void {
+  for (const gauge of [gpuTotal, gpuUsed, hostMemory]) gauge.reset();
+  for (const { gpu, totalBytes, usedBytes } of scene.gpus) {
+    gpuTotal.set({ gpu }, totalBytes);
+    gpuUsed.set({ gpu }, usedBytes);
+  }
+  for (const [model, bytes] of scene.hostBytes) hostMemory.set({ model }, bytes);
+  bodiesMemory.set(scene.bodies.memoryBytes);
+  bodiesDisk.set(scene.bodies.diskBytes);
+}
+
 function paint(meters: Meters, scene: Scene): void {
   const { queueDepth, oldestWait, inFlight, engineState, engineResidency } = meters;
   for (const gauge of [queueDepth, oldestWait, inFlight, engineState, engineResidency]) gauge.reset();
   meters.accepting.set(scene.accepting ? 1 : 0);
+  paintMemory(meters, scene);
   for (const { model, waiting, oldestWaitMs = 0, inFlight: open, engines } of scene.models) {
     queueDepth.set({ model }, waiting);
     oldestWait.set({ model }, secs(oldestWaitMs));

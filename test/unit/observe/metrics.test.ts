@@ -5,7 +5,8 @@ import { METRICS } from '../../../src/observe/metric-table.ts';
 import { createMetrics, type Scene } from '../../../src/observe/metrics.ts';
 import { alpha, beta, EVERY_FACT, request, swapRecord } from './every-fact.ts';
 
-const empty: Scene = { accepting: true, models: [] };
+const memory = { gpus: [], hostBytes: new Map(), bodies: { memoryBytes: 0, diskBytes: 0 } };
+const empty: Scene = { accepting: true, models: [], ...memory };
 
 async function lines(facts: readonly Fact[], scene: Scene = empty): Promise<string[]> {
   const metrics = createMetrics({ version: '1.2.3', models: [alpha] });
@@ -75,6 +76,7 @@ describe('counters', () => {
 
 describe('gauges', () => {
   const scene: Scene = {
+    ...memory,
     accepting: false,
     models: [
       {
@@ -150,3 +152,24 @@ function expectCleanNames(expect: ExpectStatic, body: string): void {
     if (type !== 'histogram') expect(name).not.toMatch(/_(bucket|count|sum)$/);
   }
 }
+
+test('memory: of each GPU, of engines, of bodies; what is not known is not there', async ({ expect }) => {
+  const scene: Scene = {
+    ...empty,
+    gpus: [{ gpu: '0', totalBytes: 8_000, usedBytes: 5_000 }],
+    hostBytes: new Map([[alpha, 300]]),
+    bodies: { memoryBytes: 20, diskBytes: 10 },
+  };
+  const metrics = createMetrics({ version: '1.2.3', models: [] });
+  const { body } = await metrics.text(scene);
+  for (const line of [
+    'catnap_gpu_memory_total_bytes{gpu="0"} 8000',
+    'catnap_gpu_memory_used_bytes{gpu="0"} 5000',
+    'catnap_engine_host_memory_bytes{model="alpha"} 300',
+    'catnap_bodies_memory_bytes 20',
+    'catnap_bodies_disk_bytes 10',
+  ]) {
+    expect(body.split('\n')).toContain(line);
+  }
+  expect((await metrics.text(empty)).body).not.toMatch(/^catnap_(gpu|engine_host)_memory\w*{/m);
+});
