@@ -2,6 +2,7 @@ import type { NapLevel } from '../core/kinds.ts';
 import { DriverError, type Done, type Order } from '../engines/driver.ts';
 import type { Sleeper, Sleeps } from '../engines/sleeper.ts';
 import { reasonOf, within } from '../engines/wait.ts';
+import { isRubbish, sampled } from './level-2.ts';
 import type { Level } from './level.ts';
 import type { Mark, MemoryProof } from './memory.ts';
 import { timed } from './timed.ts';
@@ -15,12 +16,17 @@ export type Proofs = {
   readonly warned: (message: string) => void;
 };
 
+/** Those that do not look at what it says themselves. */
+const ASKED_HERE: ReadonlySet<NapLevel> = new Set([1, 3]);
+
 /** The levels of one engine. Every sleep and every wake goes through here, so that none is without its proofs. */
 export class Levels implements Sleeps {
   readonly #levels: ReadonlyMap<NapLevel, Level>;
   readonly #proofs: Proofs;
   /** What it held when it was last awake. */
   #mark: Promise<Mark> | undefined;
+  /** What it answered to the sample question when it was well. */
+  #well: string | undefined;
   #hasWarned = false;
 
   constructor(levels: readonly Level[], proofs: Proofs) {
@@ -46,6 +52,7 @@ export class Levels implements Sleeps {
     const hindrance = await this.hindrance(level, sleeper, order.signal);
     if (hindrance !== undefined) throw new DriverError(hindrance);
     if (!LEVEL_TRAITS[level].lives) return way.sleep(sleeper, order);
+    if (ASKED_HERE.has(level)) this.#well ??= await sampled(sleeper, this.#proofs.answerMs, order.signal);
     const noted = await this.#mark;
     const before = noted === undefined || noted.kind === 'unseen' ? await this.#look(sleeper) : noted;
     const { actMs, proofMs } = await way.sleep(sleeper, order);
@@ -56,7 +63,7 @@ export class Levels implements Sleeps {
 
   async wake(level: NapLevel, sleeper: Sleeper, order: Order): Promise<Done> {
     const { actMs, proofMs } = await this.#way(level, sleeper).wake(sleeper, order);
-    const answers = await timed(sleeper.clock, () => this.#answers(sleeper, order.signal));
+    const answers = await timed(sleeper.clock, () => this.#answers(level, sleeper, order.signal));
     return { actMs, proofMs: proofMs + answers.actMs };
   }
 
@@ -90,10 +97,16 @@ export class Levels implements Sleeps {
     }
   }
 
-  /** Ready by its own word, and then by its work. */
-  async #answers(sleeper: Sleeper, signal: AbortSignal): Promise<void> {
+  /** Ready by its own word, and then by its work: memory that came back spoilt makes an engine that is healthy and talks rubbish. */
+  async #answers(level: NapLevel, sleeper: Sleeper, signal: AbortSignal): Promise<void> {
     const { answerMs } = this.#proofs;
     await sleeper.untilReady(answerMs, signal);
+    if (ASKED_HERE.has(level) && this.#well !== undefined && !isRubbish(this.#well)) {
+      const said = await sampled(sleeper, answerMs, signal);
+      if (said !== undefined && isRubbish(said))
+        throw new DriverError(`${sleeper.name} answers rubbish after level ${level} (${JSON.stringify(said)})`);
+      if (said !== undefined) return;
+    }
     if (await within(sleeper.clock, answerMs, signal, (limit) => sleeper.works(limit))) return;
     if (signal.aborted) throw reasonOf(signal);
     throw new DriverError(`${sleeper.name} is awake by its own word, and answers nothing within ${answerMs / 1_000} s`);

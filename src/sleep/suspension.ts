@@ -15,6 +15,8 @@ export type SuspensionMeans = {
 };
 
 const LOOK_EVERY_MS = 100;
+/** What was read of the GPUs so long ago still holds for an engine that has nothing to do. */
+const RECENT_MS = 1_000;
 /** What the machine itself is left, of its memory. */
 const HOST_MARGIN_MIB = 1_024;
 
@@ -66,15 +68,18 @@ export class Suspension {
 
   /** What it holds on the GPU now goes to host memory, if only for a while. */
   async lackOfMemory(sleeper: Sleeper): Promise<string | undefined> {
-    const needs = sum(await this.#held(sleeper));
+    const needs = sum(await this.#held(sleeper, RECENT_MS));
     const available = await this.#means.machine.availableMib();
     if (available === undefined || needs + HOST_MARGIN_MIB <= available) return undefined;
     return `its ${needs} MiB of GPU memory do not fit into host memory: ${available} MiB are available`;
   }
 
-  /** After a rejection the engine runs as before, or is not to be used again; its probes tell which. */
-  async suspend(sleeper: Sleeper, signal: AbortSignal): Promise<void> {
-    const { pids } = await this.note(sleeper, signal);
+  /**
+   * After a rejection the engine runs as before, or is not to be used again; its probes tell which. `asLooked`: nothing has changed since it was
+   * looked for hindrances.
+   */
+  async suspend(sleeper: Sleeper, signal: AbortSignal, asLooked = false): Promise<void> {
+    const { pids } = await this.note(sleeper, signal, asLooked ? RECENT_MS : 0);
     const { cuda } = this.#means;
     const on = { child: sleeper.child, signal };
     if (await cuda.hasSteps()) {
@@ -85,6 +90,7 @@ export class Suspension {
     }
   }
 
+  /** Whether they run again their work tells, which needs all of them; starting CUDA once more to ask would take as long as a step. */
   async resume(sleeper: Sleeper, signal: AbortSignal): Promise<void> {
     await this.untilRoom(sleeper, signal);
     const { cuda } = this.#means;
@@ -93,7 +99,6 @@ export class Suspension {
     if (await cuda.hasSteps()) {
       await this.#all('restore', pids, on);
       await this.#all('unlock', pids, on);
-      await this.#areAll('running', pids, on);
     } else {
       for (const pid of pids) await cuda.toggle(pid, on);
     }
@@ -101,8 +106,9 @@ export class Suspension {
   }
 
   /** Remembers who is on the GPU, for whoever else freezes them. */
-  async note(sleeper: Sleeper, signal: AbortSignal): Promise<{ readonly pids: readonly number[] }> {
-    const [held, pids] = [await this.#held(sleeper), await this.#users(sleeper, signal)];
+  async note(sleeper: Sleeper, signal: AbortSignal, maxAgeMs = 0): Promise<{ readonly pids: readonly number[] }> {
+    const held = await this.#held(sleeper, maxAgeMs);
+    const pids = await this.#users(sleeper, signal, RECENT_MS);
     if (pids.length === 0) throw new DriverError(`no process of ${sleeper.name} uses CUDA any more`);
     this.#frozen = { pids, needs: byDevice(held) };
     return this.#frozen;
@@ -169,8 +175,8 @@ export class Suspension {
     }
   }
 
-  async #held(sleeper: Sleeper): Promise<readonly Held[]> {
-    const [pids, sight] = await Promise.all([sleeper.child.everyone(), this.#means.gpu.read(0)]);
+  async #held(sleeper: Sleeper, maxAgeMs = 0): Promise<readonly Held[]> {
+    const [pids, sight] = await Promise.all([sleeper.child.everyone(), this.#means.gpu.read(maxAgeMs)]);
     if (sight.kind !== 'read') return [];
     return sight.reading.processes.flatMap(({ pid, uuid, usedMib = 0 }) =>
       pids.includes(pid) ? [{ pid, uuid, mib: usedMib }] : [],
@@ -178,21 +184,24 @@ export class Suspension {
   }
 
   /** By what the driver lists, and by what they have mapped. */
-  async #likely(sleeper: Sleeper): Promise<ReadonlySet<number>> {
-    const [held, everyone] = await Promise.all([this.#held(sleeper), sleeper.child.everyone()]);
+  async #likely(sleeper: Sleeper, maxAgeMs = 0): Promise<ReadonlySet<number>> {
+    const [held, everyone] = await Promise.all([this.#held(sleeper, maxAgeMs), sleeper.child.everyone()]);
     return new Set([...held.map(({ pid }) => pid), ...(await this.#means.machine.mapsGpu(everyone))]);
   }
 
-  /** Those that run CUDA now: by what is likely, and where nothing tells, by asking each. */
-  async #users(sleeper: Sleeper, signal: AbortSignal): Promise<readonly number[]> {
+  /** Those that run CUDA now: whom the driver lists with memory, and of the others that are likely, or of all where nothing tells, who says so when asked. */
+  async #users(sleeper: Sleeper, signal: AbortSignal, maxAgeMs = 0): Promise<readonly number[]> {
     const { cuda } = this.#means;
-    const likely = await this.#likely(sleeper);
-    const asked = likely.size > 0 ? [...likely] : await sleeper.child.everyone();
-    if (likely.size > 0 && !(await cuda.hasSteps())) return asked;
+    const likely = await this.#likely(sleeper, maxAgeMs);
+    const listed = (await this.#held(sleeper, RECENT_MS)).flatMap(({ pid, mib }) => (mib > 0 ? [pid] : []));
+    if (likely.size > 0 && !(await cuda.hasSteps())) return [...likely];
+    const asked = (likely.size > 0 ? [...likely] : await sleeper.child.everyone()).filter(
+      (pid) => !listed.includes(pid),
+    );
     const states = await Promise.all(asked.map((pid) => cuda.stateOf(pid, { child: sleeper.child, signal })));
     const odd = states.find((state) => state !== undefined && state !== 'running');
     if (odd !== undefined) throw new DriverError(`a process of ${sleeper.name} is ${odd} already`);
-    return asked.filter((_, at) => states[at] === 'running');
+    return [...new Set([...listed, ...asked.filter((_, at) => states[at] === 'running')])];
   }
 }
 

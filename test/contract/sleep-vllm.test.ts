@@ -154,6 +154,7 @@ describe('nothing is believed', () => {
       [1, 'vllm.wake', 'oom', /out of memory/],
       [1, 'vllm.wake', 'hang', /\/wake_up: it did not answer within 0.5 s/],
       [1, 'vllm.wake', 'die', /vLLM/],
+      [1, 'vllm.wake', 'garbage', /answers rubbish after level 1/],
       [2, 'vllm.reload', 'fail', /\/collective_rpc: it answered 500: default_weight_loader/],
     ] as const) {
       const { driver } = engines.make(lab.vllm(), { ...lab.root, wake_timeout_secs: 0.5 });
