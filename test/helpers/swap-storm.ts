@@ -26,11 +26,18 @@ const FAULTS: readonly Fault[] = [
   { point: 'vllm.sleep', kind: 'die' },
   { point: 'vllm.sleep', kind: 'hang' },
   { point: 'vllm.wake', kind: 'oom' },
+  { point: 'vllm.wake', kind: 'die' },
+  { point: 'vllm.wake', kind: 'hang' },
+  { point: 'vllm.wake', kind: 'garbage' },
   { point: 'vllm.reload', kind: 'fail' },
+  { point: 'vllm.reload', kind: 'hang' },
   { point: 'vllm.end', kind: 'orphan' },
   { point: 'cuda.lock', kind: 'fail' },
   { point: 'cuda.checkpoint', kind: 'fail' },
+  { point: 'cuda.checkpoint', kind: 'hang' },
   { point: 'cuda.restore', kind: 'fail' },
+  { point: 'cuda.restore', kind: 'hang' },
+  { point: 'cuda.unlock', kind: 'fail' },
 ];
 
 export type StormEnd = {
