@@ -19,16 +19,21 @@ export type Comparison = {
   readonly terms: PolicyTerms;
   readonly model: (name: string) => Omit<ModelTerms, 'model' | 'engines'> & { readonly replicas: number };
   readonly times: (model: ModelId) => SwapTimes;
+  /** Where the stage does not drain: models are put away with their work as it is. */
+  readonly freezes?: boolean;
 };
 
 /** Plays one workload under several disciplines. */
 export function compare(comparison: Comparison): ReadonlyMap<string, Outcome> {
-  const { disciplines, stage, times } = comparison;
+  const { disciplines, stage, times, freezes = false } = comparison;
   return new Map(
     disciplines.map((name) => {
       const workload = comparison.workload();
       const models = workload.models.map((model) => termsOf(model, comparison));
-      return [name, replay({ workload, times, stage: { ...stage, models, policy: policyOf(name, comparison.terms) } })];
+      return [
+        name,
+        replay({ workload, times, freezes, stage: { ...stage, models, policy: policyOf(name, comparison.terms) } }),
+      ];
     }),
   );
 }

@@ -10,6 +10,7 @@ import {
   type EngineId,
   type Millis,
   type ModelId,
+  type TicketId,
 } from '../core/kinds.ts';
 import { Stage } from '../core/stage.ts';
 import type { StageEffect, StageEvent, StageOptions } from '../core/stage-events.ts';
@@ -24,7 +25,15 @@ export type ReplayOptions = {
   readonly stage: StageOptions;
   readonly workload: Workload;
   readonly times: (model: ModelId) => SwapTimes;
+  /**
+   * Who is cut off is put away with its work as it is: it goes back into the line as of that moment, and when it has its next turn only what was left of
+   * its service is done.
+   */
+  readonly freezes?: boolean;
 };
+
+/** A request that is being served. */
+type Job = { readonly arrival: Arrival; readonly since: Millis };
 
 /** No command of a simulated engine fails, and none is late. */
 const RULES: EngineRules = {
@@ -46,6 +55,9 @@ class Replay {
   readonly #tally: Tally;
   /** Who waits or is served. */
   readonly #clients = new Map<number, Arrival>();
+  readonly #jobs = new Map<number, Job>();
+  /** Those in the line that have been served in part. */
+  readonly #frozen = new Set<number>();
   readonly #due = new Heap<Due>((a, b) => a.at < b.at || (a.at === b.at && a.order < b.order));
   readonly #arrivals: Iterator<Arrival>;
   #now = millis(0);
@@ -132,12 +144,9 @@ class Replay {
         const arrival = this.#clients.get(ticket);
         invariant(arrival !== undefined, `${ticket} was served and is not there`);
         this.#clients.delete(ticket);
-        this.#tally.granted(model, waitedMs, this.#now);
-        this.#in(arrival.serviceMs, () => {
-          this.#tally.settled(model, this.#now);
-          this.#post({ kind: 'lease-settled', ticket, model });
-          this.#follow(arrival);
-        });
+        if (!this.#frozen.delete(ticket)) this.#tally.granted(model, waitedMs, this.#now);
+        this.#jobs.set(ticket, { arrival, since: this.#now });
+        this.#in(arrival.serviceMs, () => this.#finish(ticket, model));
         return;
       }
       case 'reject': {
@@ -157,11 +166,34 @@ class Replay {
         this.#post({ kind: 'time-passed' });
         return;
       case 'cut':
+        if (this.#options.freezes === true) for (const ticket of effect.tickets) this.#freeze(ticket, effect.model);
+        return;
       case 'order-done':
       case 'dismissed':
       case 'closed':
         return;
     }
+  }
+
+  #finish(ticket: TicketId, model: ModelId): void {
+    const job = this.#jobs.get(ticket);
+    if (job === undefined) return;
+    this.#jobs.delete(ticket);
+    this.#tally.settled(model, this.#now);
+    this.#post({ kind: 'lease-settled', ticket, model });
+    this.#follow(job.arrival);
+  }
+
+  #freeze(ticket: TicketId, model: ModelId): void {
+    const job = this.#jobs.get(ticket);
+    if (job === undefined) return;
+    this.#jobs.delete(ticket);
+    this.#post({ kind: 'lease-settled', ticket, model });
+    const again = ticketId(++this.#tickets);
+    const { leavesAfterMs: _, ...arrival } = job.arrival;
+    this.#clients.set(again, { ...arrival, serviceMs: arrival.serviceMs - (this.#now - job.since) });
+    this.#frozen.add(again);
+    this.#post({ kind: 'ticket-arrived', ticket: again, model });
   }
 
   #follow(done: Arrival): void {
