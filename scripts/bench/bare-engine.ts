@@ -77,33 +77,44 @@ export class BareEngine {
   async stop(): Promise<void> {
     const child = this.#running;
     this.#running = undefined;
-    if (child?.pid === undefined || hasEnded(child)) return;
-    const group = -child.pid;
-    const ended = once(child, 'exit');
-    process.kill(group, 'SIGTERM');
-    const late = setTimeout(() => process.kill(group, 'SIGKILL'), GRACE_MS);
-    await ended;
-    clearTimeout(late);
+    if (child !== undefined) await endGroup(child);
   }
 
-  /** As catnap does it: a session of its own, nothing to read, a file to write to. */
   async #spawn(model: string, port: number): Promise<ChildProcess> {
     const recipe = this.#recipes.get(model);
-    const [program, ...args] = recipe?.argv.map((word) => (word === PORT ? String(port) : word)) ?? [];
-    if (recipe === undefined || program === undefined) throw new Error(`nothing says how ${model} is started`);
-    const log = openSync(this.#log, 'a');
-    try {
-      const child = spawn(program, args, { env: recipe.env, detached: true, stdio: ['ignore', log, log] });
-      this.#running = child;
-      await once(child, 'spawn');
-      return child;
-    } finally {
-      closeSync(log);
-    }
+    if (recipe === undefined) throw new Error(`nothing says how ${model} is started`);
+    const child = await spawnByHand(recipe, port, this.#log);
+    this.#running = child;
+    return child;
   }
 }
 
-async function untilReady(
+/** As catnap does it: a session of its own, nothing to read, a file to write to. */
+export async function spawnByHand({ argv, env }: Recipe, port: number, logFile: string): Promise<ChildProcess> {
+  const [program, ...args] = argv.map((word) => (word === PORT ? String(port) : word));
+  if (program === undefined) throw new Error('there is nothing to start');
+  const log = openSync(logFile, 'a');
+  try {
+    const child = spawn(program, args, { env, detached: true, stdio: ['ignore', log, log] });
+    await once(child, 'spawn');
+    return child;
+  } finally {
+    closeSync(log);
+  }
+}
+
+/** Tells a process and its group to end, and kills them when they do not. */
+export async function endGroup(child: ChildProcess): Promise<void> {
+  if (child.pid === undefined || hasEnded(child)) return;
+  const group = -child.pid;
+  const ended = once(child, 'exit');
+  process.kill(group, 'SIGTERM');
+  const late = setTimeout(() => process.kill(group, 'SIGKILL'), GRACE_MS);
+  await ended;
+  clearTimeout(late);
+}
+
+export async function untilReady(
   child: ChildProcess,
   port: number,
   signal: AbortSignal,
@@ -130,4 +141,4 @@ function probe(port: number, signal: AbortSignal): Promise<number | undefined> {
   });
 }
 
-const hasEnded = ({ exitCode, signalCode }: ChildProcess): boolean => exitCode !== null || signalCode !== null;
+export const hasEnded = ({ exitCode, signalCode }: ChildProcess): boolean => exitCode !== null || signalCode !== null;

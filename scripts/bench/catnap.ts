@@ -35,6 +35,8 @@ const LAUNCHER = join(import.meta.dirname, '../launch/catnap.mjs');
 /** As much of its log is kept for the case that it fails. */
 const KEPT_LINES = 50;
 
+type Start = { readonly nodeArgs?: readonly string[]; readonly env?: Readonly<Record<string, string>> };
+
 /** A catnap of its own as people run it: the built product, in a process of its own. */
 export class Catnap {
   readonly #child: ChildProcess;
@@ -42,12 +44,12 @@ export class Catnap {
   #port: number | undefined;
   #finished: SwapFinished | undefined;
 
-  static async start(folder: string, config: ConfigInput, nodeArgs: readonly string[]): Promise<Catnap> {
+  static async start(folder: string, config: ConfigInput, { nodeArgs = [], env = {} }: Start = {}): Promise<Catnap> {
     const file = join(folder, 'config.json');
     writeFileSync(file, JSON.stringify({ ...config, port: 0, metrics_port: 0, state_dir: join(folder, 'state') }));
     const child = spawn(process.execPath, [...nodeArgs, LAUNCHER, '--config', file], {
       cwd: folder,
-      env: { ...process.env, CATNAP_LOG: 'info', CATNAP_LOG_FORMAT: 'json' },
+      env: { ...process.env, ...env, CATNAP_LOG: 'info', CATNAP_LOG_FORMAT: 'json' },
       stdio: ['ignore', 'inherit', 'pipe'],
     });
     await once(child, 'spawn');

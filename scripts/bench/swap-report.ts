@@ -7,7 +7,7 @@ import { median, medianInterval, quantile } from './statistics.ts';
 export type Round = { readonly catnap: CatnapSwap; readonly bare: BareSwap; readonly again: BareSwap };
 
 /** What catnap may add to a swap of tiny models, at the median. */
-const GOAL_MS = 50;
+export const GOAL_MS = 50;
 
 /** The tables of the bench as Markdown. Differences are taken round by round, since only neighbours had the same machine. */
 export function report(rounds: readonly Round[]): string {

@@ -1,5 +1,7 @@
 // `npm run bench:swap -- [--rounds 200] [--raw FILE] [--profile FOLDER]`: what catnap adds to a swap between two tiny models, measured
 // against the same llama-server driven by hand in the same run. Prints Markdown.
+// `npm run bench:swap -- --level 1,2,3,hybrid,4,5 [--rounds 60] [--quick]`: the same at each sleep level; `--level all` for all of them. `--quick` sees whether
+// everything runs, and not how fast it is.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, loadavg, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -10,6 +12,7 @@ import { requireLlama } from '../../test/helpers/llama.ts';
 import { randomModel } from '../../test/helpers/models.ts';
 import { BareEngine, type Recipe } from './bare-engine.ts';
 import { Catnap } from './catnap.ts';
+import { levelReport, LEVELS, measureLevel, type Measured } from './swap-levels.ts';
 import { report, type Round } from './swap-report.ts';
 
 type Subjects = { readonly catnap: Catnap; readonly bare: BareEngine; readonly again: BareEngine };
@@ -30,14 +33,20 @@ const ORDERS = [
 
 const { values } = parseArgs({
   options: {
-    rounds: { type: 'string', default: '200' },
+    rounds: { type: 'string' },
+    level: { type: 'string', default: '' },
+    quick: { type: 'boolean', default: false },
     /** Gets every round as JSON. */
     raw: { type: 'string' },
     /** Gets a CPU profile of catnap. */
     profile: { type: 'string' },
   },
 });
-const rounds = Number(values.rounds);
+const wanted = values.level === 'all' ? [...LEVELS] : values.level.split(',').filter((text) => text !== '');
+const levels = LEVELS.filter((level) => wanted.includes(level));
+if (levels.length < wanted.length) throw new Error(`--level takes some of ${LEVELS.join(', ')}, or all`);
+const rounds = Number(values.rounds ?? (values.quick ? 10 : levels.length > 0 ? 60 : 200));
+const warmUp = values.quick ? 2 : WARM_UP;
 if (!Number.isSafeInteger(rounds) || rounds < 10 || rounds > 5_000) throw new Error('--rounds takes 10 to 5000');
 if (process.platform !== 'linux')
   throw new Error('the bench reads how an engine was started from /proc: run it on Linux');
@@ -61,6 +70,24 @@ async function bench(): Promise<string> {
   }
 }
 
+async function benchLevels(): Promise<string> {
+  const server = await requireLlama();
+  const loadBefore = load();
+  const all: Measured[] = [];
+  const failed: string[] = [];
+  for (const level of levels) {
+    try {
+      all.push(await measureLevel(level, { rounds, warmUp, limit }));
+    } catch (error) {
+      interrupted.signal.throwIfAborted();
+      failed.push(`Level ${level} was not measured: ${error instanceof Error ? error.message : String(error)}`);
+    }
+    process.stderr.write(`level ${level} is done, load ${load()}\n`);
+  }
+  if (values.raw !== undefined) writeFileSync(values.raw, JSON.stringify(all));
+  return [levelReport(all), ...failed, await conditions(server, loadBefore)].join('\n\n');
+}
+
 /** A second thread makes models of this size slower. */
 const tiny = (file: string): ModelInput => ({
   backend: 'llama_server',
@@ -74,16 +101,16 @@ async function measure(folder: string, config: ConfigInput): Promise<readonly Ro
   const recipes = new Map<string, Recipe>();
   const bare = new BareEngine(recipes, join(folder, 'bare.log'));
   const again = new BareEngine(recipes, join(folder, 'again.log'));
-  const catnap = await Catnap.start(folder, config, profile);
+  const catnap = await Catnap.start(folder, config, { nodeArgs: profile });
   try {
     for (const model of ['alpha', 'beta']) {
       await catnap.swapTo(model, limit());
       recipes.set(model, await catnap.recipe(model, limit()));
     }
     const measured: Round[] = [];
-    for (let round = 0; round < WARM_UP + rounds; round += 1) {
+    for (let round = 0; round < warmUp + rounds; round += 1) {
       const swaps = await swapInTurn({ catnap, bare, again }, round);
-      if (round >= WARM_UP) measured.push(swaps);
+      if (round >= warmUp) measured.push(swaps);
     }
     return measured;
   } finally {
@@ -113,9 +140,9 @@ async function conditions(server: string, loadBefore: string): Promise<string> {
   const { all } = await execa(server, ['--version'], { all: true, stdin: 'ignore', timeout: 10_000 });
   const version = /^version: (.+)$/m.exec(all)?.[1] ?? 'of unknown version';
   return (
-    `${rounds} rounds after ${WARM_UP} unmeasured ones; ${availableParallelism()} cores, ${process.platform} ${process.arch}, ` +
+    `${rounds} rounds after ${warmUp} unmeasured ones; ${availableParallelism()} cores, ${process.platform} ${process.arch}, ` +
     `Node ${process.version}, llama-server ${version}; load average ${loadBefore} before, ${load()} after.`
   );
 }
 
-console.log(await bench());
+console.log(levels.length > 0 ? await benchLevels() : await bench());

@@ -1,0 +1,216 @@
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ConfigInput, ModelInput } from '../../src/config/schema.ts';
+import { LEGS } from '../../src/core/swap.ts';
+import { requireCriu } from '../../test/helpers/criu.ts';
+import { Lab } from '../../test/helpers/lab.ts';
+import { requireLlama } from '../../test/helpers/llama.ts';
+import { randomModel } from '../../test/helpers/models.ts';
+import { table } from '../pages/markdown.ts';
+import { BareEngine, type Recipe } from './bare-engine.ts';
+import { CriuByHand } from './by-hand-criu.ts';
+import { LabByHand, type LabLevel } from './by-hand-lab.ts';
+import { Catnap, type CatnapSwap } from './catnap.ts';
+import { median, medianInterval, quantile } from './statistics.ts';
+import { GOAL_MS } from './swap-report.ts';
+
+export const LEVELS = ['1', '2', '3', 'hybrid', '4', '5'] as const;
+export type BenchLevel = (typeof LEVELS)[number];
+
+/** Two models that are swapped without catnap, each time with as little as it can be done with. */
+type ByHand = {
+  start(recipes: ReadonlyMap<string, Recipe>, signal: AbortSignal): Promise<void>;
+  swapTo(model: string, signal: AbortSignal): Promise<number>;
+  stop(): Promise<void>;
+};
+
+type Field = {
+  readonly engine: string;
+  readonly config: ConfigInput;
+  readonly byHand: (folder: string) => ByHand;
+  readonly env: Readonly<Record<string, string>>;
+};
+
+type Round = { readonly catnap: CatnapSwap; readonly bare: number; readonly again: number };
+export type Measured = { readonly level: BenchLevel; readonly engine: string; readonly rounds: readonly Round[] };
+export type Terms = { readonly rounds: number; readonly warmUp: number; readonly limit: () => AbortSignal };
+
+const MODELS = ['alpha', 'beta'] as const;
+const ORDERS = [
+  ['catnap', 'bare', 'again'],
+  ['again', 'catnap', 'bare'],
+  ['bare', 'again', 'catnap'],
+  ['bare', 'catnap', 'again'],
+  ['catnap', 'again', 'bare'],
+  ['again', 'bare', 'catnap'],
+] as const;
+
+/** Swaps two models at one level, in each round once through catnap and twice by hand, one after the other in changing order. */
+export async function measureLevel(level: BenchLevel, terms: Terms): Promise<Measured> {
+  const folder = mkdtempSync(join(tmpdir(), 'catnap-bench-'));
+  const own = (name: string): string => {
+    mkdirSync(join(folder, name));
+    return join(folder, name);
+  };
+  const field = await fieldOf(level, own('catnap'));
+  const hands = [field.byHand(own('bare')), field.byHand(own('again'))] as const;
+  const catnap = await Catnap.start(join(folder, 'catnap'), field.config, { env: field.env });
+  try {
+    const recipes = new Map<string, Recipe>();
+    for (const model of MODELS) {
+      await catnap.swapTo(model, terms.limit());
+      recipes.set(model, await catnap.recipe(model, terms.limit()));
+    }
+    for (const hand of hands) await hand.start(recipes, terms.limit());
+    const rounds: Round[] = [];
+    for (let round = 0; round < terms.warmUp + terms.rounds; round += 1) {
+      const swaps = await inTurn(MODELS[round % 2] ?? 'alpha', round, catnap, hands, terms.limit);
+      if (round >= terms.warmUp) rounds.push(swaps);
+    }
+    return { level, engine: field.engine, rounds };
+  } finally {
+    await Promise.all([catnap.stop(), ...hands.map((hand) => hand.stop())]);
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function inTurn(
+  model: string,
+  round: number,
+  catnap: Catnap,
+  [bare, again]: readonly [ByHand, ByHand],
+  limit: () => AbortSignal,
+): Promise<Round> {
+  const took: { catnap?: CatnapSwap; bare?: number; again?: number } = {};
+  for (const who of ORDERS[Math.floor(round / 2) % ORDERS.length] ?? []) {
+    if (who === 'catnap') took.catnap = await catnap.swapTo(model, limit());
+    else took[who] = await (who === 'bare' ? bare : again).swapTo(model, limit());
+  }
+  if (took.catnap === undefined || took.bare === undefined || took.again === undefined)
+    throw new Error('an order lacks one of the three');
+  return { catnap: took.catnap, bare: took.bare, again: took.again };
+}
+
+function fieldOf(level: BenchLevel, folder: string): Promise<Field> {
+  if (level === '4' || level === '5') return llamaField(level);
+  return Promise.resolve(labField(level === 'hybrid' ? level : level === '1' ? 1 : level === '2' ? 2 : 3, folder));
+}
+
+/** A second thread makes models of this size slower. */
+const tiny = (file: string, level: 4 | 5): ModelInput => ({
+  backend: 'llama_server',
+  model_path: file,
+  sleep_level: level,
+  llama_server_n_ctx: 2_048,
+  extra_args: ['--threads', '1'],
+});
+
+async function llamaField(level: '4' | '5'): Promise<Field> {
+  const server = await requireLlama();
+  const [alpha, beta] = await Promise.all([randomModel({ seed: 1 }), randomModel({ seed: 2 })]);
+  const sleep_level = level === '4' ? 4 : 5;
+  const models = { alpha: tiny(alpha, sleep_level), beta: tiny(beta, sleep_level) };
+  const config: ConfigInput = { llama_server_command: server, models };
+  const none = { env: {} };
+  if (level === '5') return { engine: 'llama-server', config, byHand: (folder) => new Restarting(folder), ...none };
+  const criu = await requireCriu({
+    skip: (reason = 'no criu') => {
+      throw new Error(reason);
+    },
+  });
+  return {
+    engine: 'llama-server, criu',
+    config: { ...config, checkpoint: { criu_path: criu, images_dir: mkdtempSync(join(tmpdir(), 'catnap-images-')) } },
+    byHand: (folder) => new CriuByHand(criu, folder),
+    ...none,
+  };
+}
+
+function labField(level: LabLevel, folder: string): Field {
+  const gpus = level === 'hybrid' ? [24_000, 24_000] : [24_000];
+  const lab = new Lab(folder, gpus);
+  const more =
+    level === 'hybrid'
+      ? { extra_args: ['--tensor-parallel-size', '2', '--enforce-eager', '--disable-custom-all-reduce'] }
+      : {};
+  const settings = level === 'hybrid' ? ({ communicatorCalls: 'checkpoint_prepare' } as const) : {};
+  const model = (path: string): ModelInput => lab.vllm(settings, { ...more, model_path: path, sleep_level: level });
+  return {
+    engine: level === 'hybrid' ? 'stand-in for vLLM on two GPUs' : 'stand-in for vLLM',
+    config: { ...lab.root, models: { alpha: model('lab/alpha'), beta: model('lab/beta') } },
+    byHand: (own) => new LabByHand(new Lab(own, gpus), level, own),
+    env: lab.env,
+  };
+}
+
+/** Level 5: the other one is ended, this one is started. */
+class Restarting implements ByHand {
+  readonly #recipes = new Map<string, Recipe>();
+  readonly #engine: BareEngine;
+
+  constructor(folder: string) {
+    this.#engine = new BareEngine(this.#recipes, join(folder, 'by-hand.log'));
+  }
+
+  async start(recipes: ReadonlyMap<string, Recipe>): Promise<void> {
+    for (const [model, recipe] of recipes) this.#recipes.set(model, recipe);
+  }
+
+  async swapTo(model: string, signal: AbortSignal): Promise<number> {
+    return (await this.#engine.swapTo(model, signal)).totalMs;
+  }
+
+  stop(): Promise<void> {
+    return this.#engine.stop();
+  }
+}
+
+/** One row for each level, and where the time of catnap's swaps went. */
+export function levelReport(all: readonly Measured[]): string {
+  const rows = all.map(({ level, engine, rounds }) => {
+    const share = rounds.map(({ catnap, bare }) => catnap.totalMs - bare);
+    const noise = rounds.map(({ bare, again }) => bare - again);
+    const found = median(share);
+    return [
+      level,
+      engine,
+      spread(rounds.map(({ catnap }) => catnap.totalMs)),
+      spread(rounds.map(({ bare }) => bare)),
+      `**${ms(found)}** (${medianInterval(share).map(ms).join(' to ')})`,
+      ms(quantile(share, 0.95)),
+      spread(noise),
+      found <= GOAL_MS ? 'met' : 'MISSED',
+    ];
+  });
+  const parts = all.map(({ level, rounds }) => [
+    level,
+    ...LEGS.map((leg) => ms(median(rounds.map(({ catnap }) => catnap.legs[leg] ?? 0)))),
+    ms(median(rounds.map(({ catnap }) => catnap.answerMs))),
+    ms(median(rounds.map(({ catnap }) => restOf(catnap)))),
+  ]);
+  const heads = [
+    'Level',
+    'Engine',
+    'through catnap',
+    'by hand',
+    "catnap's share",
+    'its p95',
+    'noise floor',
+    `${GOAL_MS} ms`,
+  ];
+  return [
+    'Request to first byte across a swap, ms: medians, with the middle half, and for the share what the median is 95 % sure to lie in.',
+    table(heads, rows),
+    "Where catnap's time goes, medians, ms:",
+    table(['Level', ...LEGS, 'answer', 'the rest'], parts),
+  ].join('\n\n');
+}
+
+const restOf = ({ totalMs, answerMs, legs }: CatnapSwap): number =>
+  totalMs - answerMs - Object.values(legs).reduce((sum, part) => sum + part, 0);
+
+const spread = (samples: readonly number[]): string =>
+  `${ms(median(samples))} (${ms(quantile(samples, 0.25))} to ${ms(quantile(samples, 0.75))})`;
+
+const ms = (value: number): string => value.toFixed(1);
