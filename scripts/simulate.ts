@@ -12,7 +12,8 @@ const USAGE = `Runs the decision code in simulated worlds.
   npm run sim -- --seed 7 [--verbose]          one world, with its transcript
   npm run sim -- --seed 0 --count 100000       as many as you like
   npm run sim -- --policy slack --urgency      under another policy; with requests of different urgency
-  npm run sim -- --extras                      with what the config may switch on besides: requests that come back after a cut
+  npm run sim -- --extras                      with what the config may switch on besides: requests that come back after a cut,
+                                               models that go deeper when they have nothing to do
   npm run sim -- --reloads                     with the config read again and again
   npm run sim -- --mutants [--count 5000]      takes the guards out of the core, one at a time, and looks for a world that shows it;
                                                writes test/sim/kills.json`;

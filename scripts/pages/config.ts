@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { CheckpointSchema, engineTimes, RestartSchema } from '../../src/config/engines-schema.ts';
 import { EXAMPLE } from '../../src/config/example.ts';
+import { DemoteSchema } from '../../src/config/demote-schema.ts';
 import { HookSchema, HooksSchema } from '../../src/config/hooks-schema.ts';
 import { BACKENDS } from '../../src/config/models/index.ts';
 import { everyModel, supervised, swapped } from '../../src/config/models/shared.ts';
@@ -47,6 +48,7 @@ export const configPage = (): string =>
     ),
     ...section('Every model', '', everyModel, '###'),
     ...section('Models that are put away', 'Every backend but `openai_remote`.', swapped, '###'),
+    ...section('demote', 'A list of these, each later and deeper than the one before.', DemoteSchema.shape, '###'),
     ...section('hooks', 'An object of these, each of which is an object of its own.', HooksSchema.shape, '###'),
     ...section('each hook', 'Either `command` or `url`.', HookSchema.shape, '###'),
     ...section('Models with a process', '`vllm_serve`, `llama_server` and `command`.', supervised, '###'),

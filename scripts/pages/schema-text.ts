@@ -19,7 +19,7 @@ export function typeText(schema: JsonSchema): string {
     case 'boolean':
       return '`true`, `false`';
     case 'array':
-      return 'list of texts';
+      return typeof schema.items === 'object' && '$ref' in schema.items ? 'list of objects' : 'list of texts';
     case 'object':
       return objectText(schema.additionalProperties);
     default:

@@ -152,7 +152,7 @@ export class App {
     this.#gpu = gpu;
     const overrides = new LoadOverrides();
     const engines = enginesOf(config, drivers, overrides, known.absent);
-    const stage = stageOf(config, known.known);
+    const stage = stageOf(config, known.known, known.absent);
     this.#stage = stage;
     const impossible = waitNotToBeKept(stage, config.policy);
     if (impossible !== undefined) warned(impossible);

@@ -1,5 +1,6 @@
 import { effectiveTarget } from '../config/inflight.ts';
 import type { Config, ModelConfig } from '../config/schema.ts';
+import { DEEPENS, DEPTH } from '../config/sleep-levels.ts';
 import type { EngineRules } from '../core/engine.ts';
 import {
   engineId,
@@ -10,6 +11,7 @@ import {
   type NapLevel,
   type SleepLevel,
 } from '../core/kinds.ts';
+import type { Demotion } from '../core/demotion.ts';
 import type { ModelTerms } from '../core/member.ts';
 import { POLICIES } from '../core/policy/index.ts';
 import type { PolicyTerms } from '../core/policy/policy.ts';
@@ -28,11 +30,16 @@ const ONE = 1;
 const MARGIN_MS = 5_000;
 
 /** What the config means to the stage. */
-export function stageOf(config: Config, costs: CostsByModel): StageOptions {
+export function stageOf(
+  config: Config,
+  costs: CostsByModel,
+  absent: ReadonlyMap<SleepLevel, string> = new Map(),
+): StageOptions {
   const { policy } = config;
   return {
     models: Object.entries(config.models).map(([name, model]) => ({
       ...termsOf(modelId(name), model, config),
+      demote: demotionsOf(model, absent),
       costs: costs.get(modelId(name)) ?? {},
     })),
     capacity: capacityOf(config),
@@ -108,6 +115,20 @@ function termsOf(model: ModelId, settings: ModelConfig, config: Config): ModelTe
   };
 }
 
+/** Levels that are not to be had give way to the next deeper one. */
+function demotionsOf(
+  { demote, levels_allowed: allowed }: ModelConfig,
+  absent: ReadonlyMap<SleepLevel, string>,
+): readonly Demotion[] {
+  const steps: Demotion[] = [];
+  for (const { after_secs, level: wanted } of demote) {
+    const from = DEPTH.slice(DEPTH.indexOf(wanted));
+    const level = from.find((one) => allowed.includes(one) && !absent.has(one)) ?? 5;
+    if (steps.at(-1)?.level !== level) steps.push({ afterMs: ms(after_secs), level });
+  }
+  return steps;
+}
+
 /** Whom to load at start: `preload` and the enabled `explicit` ones, in the order of the config, as long as there is room for one more. */
 export function preloadsOf(config: Config, { models, capacity }: StageOptions): Preloads {
   const load: ModelId[] = [];
@@ -161,6 +182,7 @@ function rulesOf(settings: ModelConfig, config: Config, absent: ReadonlyMap<Slee
     naps: settings.levels_allowed.filter(
       (level): level is NapLevel => level !== 5 && (level === settings.sleep_level || !absent.has(level)),
     ),
+    deepens: DEEPENS[settings.backend] ?? {},
     stopAgainMs: ms(config.stop_retry_secs),
   };
 }

@@ -58,6 +58,7 @@ function completeModel(model: ModelWritten, all: Defaults, at: Path, env: Env, f
         api_key: takeKey(model, at, env, findings),
         sleep_level: 5,
         levels_allowed: [5],
+        demote: [],
         replicas: 1,
         replica_max: 1,
       };
@@ -85,6 +86,7 @@ function forSwapped(model: Exclude<ModelWritten, Of<'openai_remote'>>, all: Defa
   return {
     sleep_level: levelInUse(model.sleep_level ?? all.policy.sleep_level, levels_allowed),
     levels_allowed,
+    demote: model.demote ?? all.policy.demote,
     replicas: model.replicas,
     replica_max: model.replica_max ?? model.replicas,
   };

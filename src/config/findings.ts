@@ -3,6 +3,7 @@ import type { Finding } from './diagnostics.ts';
 import { KeySchema } from './keys-schema.ts';
 import { TlsSchema } from './tls-schema.ts';
 import { isFields, valueAt } from './values.ts';
+import { DemoteSchema } from './demote-schema.ts';
 import { HookSchema, HooksSchema } from './hooks-schema.ts';
 import { BACKENDS } from './models/index.ts';
 import { FootprintSchema } from './models/shared.ts';
@@ -96,6 +97,7 @@ function backendOf(raw: unknown, path: Path): string {
 function keysAt(path: Path, raw: unknown): readonly string[] {
   const [first] = path;
   if (first === undefined) return Object.keys(ConfigSchema.shape);
+  if (path.at(-2) === 'demote') return Object.keys(DemoteSchema.shape);
   if (first === 'gpu') return Object.keys(GpuSchema.shape);
   if (path.at(-1) === 'footprint') return Object.keys(FootprintSchema.shape);
   if (first === 'models' && path[2] === 'hooks')

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { PRIORITIES } from '../core/place.ts';
 import { POLICY_NAMES, type PolicyName } from '../core/policy/index.ts';
+import { demoteSteps } from './demote-schema.ts';
 import { count, key, milliseconds, seconds, sleepLevel } from './fields.ts';
 
 /** Who is awake, and for how long others wait. */
@@ -18,6 +19,19 @@ export const PolicySchema = z.strictObject({
     'Whether a swap waits for requests that are being served. `false` cuts them.',
   ),
   sleep_level: key(sleepLevel().default(5), 'The sleep level of models that name none.'),
+  demote: key(
+    demoteSteps().default([]),
+    'How deep a model goes when nobody asks for it, step by step. For models that say nothing of their own, and that requests bring back.',
+    {
+      examples: [
+        [
+          { after_secs: 600, level: 1 },
+          { after_secs: 3_600, level: 5 },
+        ],
+      ],
+      default_text: 'it stays as it is',
+    },
+  ),
   drain_timeout_secs: key(
     seconds(0).default(600),
     'How long a swap waits for requests that are being served before `drain_deadline` applies.',

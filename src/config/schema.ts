@@ -43,6 +43,7 @@ type Written<B extends keyof typeof BACKENDS> = z.output<(typeof BACKENDS)[B]>;
 type Taken = {
   sleep_level: SleepLevel;
   levels_allowed: readonly SleepLevel[];
+  demote: readonly { readonly after_secs: number; readonly level: SleepLevel }[];
   replicas: number;
   replica_max: number;
   target_inflight: number;

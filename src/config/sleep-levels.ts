@@ -1,3 +1,5 @@
+import { DEPTH } from '../core/depth.ts';
+import type { EngineRules } from '../core/engine.ts';
 import type { SleepLevel } from '../core/kinds.ts';
 import type { Backend } from './schema.ts';
 
@@ -20,8 +22,12 @@ export const LEVELS: Readonly<Record<Backend, Levels>> = {
   stub: { works: [1, 2, 5], accepted: [] },
 };
 
-/** From the lightest to the deepest. */
-export const DEPTH: readonly SleepLevel[] = [1, 2, 3, 'hybrid', 4, 5];
+/** Which sleepers can go deeper without waking, and where to. All can be ended. */
+export const DEEPENS: Readonly<Partial<Record<Backend, NonNullable<EngineRules['deepens']>>>> = {
+  stub: { 1: [2] },
+};
+
+export { DEPTH };
 
 /** What an engine may be put to. Its end is always among them: it is where everything that fails ends. */
 export const levelsInUse = (backend: Backend, allowed: readonly SleepLevel[] | undefined): readonly SleepLevel[] =>

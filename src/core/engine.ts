@@ -1,3 +1,4 @@
+import { isDeeper } from './depth.ts';
 import { defaultRestartRules, judge, type FailedWhile, type Failure, type RestartRules } from './restart.ts';
 import type { Why } from './trouble.ts';
 import { after, impossible, unreachable, type Millis, type NapLevel } from './kinds.ts';
@@ -72,6 +73,8 @@ export type EngineRules = {
   readonly restart: RestartRules;
   /** What the engine may be put to besides level 5, from the lightest to the deepest. A sleep that fails goes on to the next. */
   readonly naps: readonly NapLevel[];
+  /** To which of them it can go straight from its sleep at another. Where it cannot, it is ended to go deeper. */
+  readonly deepens?: Readonly<Partial<Record<NapLevel, readonly NapLevel[]>>>;
   /** How soon a stop that could not prove the process gone is tried again. */
   readonly stopAgainMs: number;
 };
@@ -328,7 +331,8 @@ function converge(engine: Engine, now: Millis, rules: EngineRules): EngineStep {
           { kind: 'waking', level, since: now, deadline: after(now, rules.limits.wake) },
         );
       }
-      return goal.kind === 'off' ? stop(engine, undefined, now, rules) : still(engine);
+      if (goal.kind === 'asleep') return deepen(engine, phase.level, goal.level, now, rules);
+      return stop(engine, undefined, now, rules);
     case 'starting':
     case 'waking':
     case 'falling-asleep':
@@ -341,6 +345,13 @@ function converge(engine: Engine, now: Millis, rules: EngineRules): EngineStep {
     default:
       return unreachable(phase);
   }
+}
+
+/** It sleeps and is to sleep deeper: as deep as it can go from where it is, at least so deep; at last to its end. One that is as deep stays. */
+function deepen(engine: Engine, from: NapLevel, to: NapLevel, now: Millis, rules: EngineRules): EngineStep {
+  if (!isDeeper(to, from)) return still(engine);
+  const level = rules.deepens?.[from]?.find((nap) => rules.naps.includes(nap) && !isDeeper(to, nap));
+  return level === undefined ? stop(engine, undefined, now, rules) : fallAsleep(engine, level, undefined, now, rules);
 }
 
 function start(engine: Engine, now: Millis, rules: EngineRules): EngineStep {

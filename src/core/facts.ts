@@ -83,6 +83,15 @@ export type Fact =
       readonly level: SleepLevel;
       readonly waiting: number;
     }
+  | {
+      /** A model had nothing to do, and is put away or deeper. */
+      readonly kind: 'model-demoted';
+      readonly model: ModelId;
+      /** How deep it was; undefined when it was awake. */
+      readonly from: SleepLevel | undefined;
+      readonly to: SleepLevel;
+      readonly idleMs: number;
+    }
   | { readonly kind: 'swap-finished'; readonly record: SwapRecord }
   | { readonly kind: 'leases-cut'; readonly model: ModelId; readonly count: number; readonly code: ErrorCode }
   | { readonly kind: 'request-arrived'; readonly model: ModelId }

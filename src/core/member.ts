@@ -1,6 +1,8 @@
 import type { Sight } from './cast.ts';
 import { Costs, type SavedCosts } from './costs.ts';
 import { Demand } from './demand.ts';
+import type { Demotion } from './demotion.ts';
+import { isDeeper, lighterOf } from './depth.ts';
 import { atRest, type EngineGoal, type EnginePhase } from './engine.ts';
 import type { Batch } from './place.ts';
 import { Lane } from './lane.ts';
@@ -37,6 +39,8 @@ export type ModelTerms = {
   readonly patienceMs: number;
   /** How deep it is put away to make room. */
   readonly sleepLevel: SleepLevel;
+  /** How deep it goes when it has nothing to do, step by step: later and deeper ones follow. */
+  readonly demote?: readonly Demotion[];
   /** What is known of what its swaps cost, from earlier days. */
   readonly costs?: SavedCosts;
   /** What a request is answered that would have to bring it in; undefined when requests do bring it in. */
@@ -88,11 +92,15 @@ export class Member {
   readonly #lentAt = new Map<TicketId, Millis>();
   /** Its engines that served until they were told to go. */
   readonly #partingFromService = new Set<EngineId>();
+  /** Those that go deeper from their sleep. */
+  readonly #deepening = new Set<EngineId>();
   #terms: ModelTerms;
   /** What another config says of it, as far as that has to wait. */
   #coming: ModelTerms | undefined;
   part: Part = { kind: 'out' };
   swap: Swap | undefined;
+  /** Since when nobody has been served by it or has waited for it; undefined while somebody is or does. */
+  quietSince: Millis | undefined;
   /** Operators who wait for it to be gone; while there are any, nobody new is let in line. */
   unloads: TicketId[] = [];
   sleepLevel: SleepLevel;
@@ -191,9 +199,9 @@ export class Member {
     return costEach * Math.max(this.replicas, stirring);
   }
 
-  /** Whether its engines are put away as `goal` says: one that sleeps and has just been told to end is not. */
+  /** Whether its engines are put away as `goal` says: one that sleeps and has just been told to end or to go deeper is not. */
   isAway(goal: EngineGoal): boolean {
-    return this.atRest && (goal.kind !== 'off' || this.gone);
+    return this.#every((phase) => (phase.kind === 'asleep' ? isDone(goal, phase.level) : atRest(phase)));
   }
 
   /** Whether it has no process at all. */
@@ -209,6 +217,13 @@ export class Member {
   get depth(): SleepLevel {
     for (const phase of this.phases.values()) if (phase.kind === 'asleep') return phase.level;
     return 5;
+  }
+
+  /** The lightest level at which one of its engines sleeps; 5 when none does. */
+  get lightest(): SleepLevel {
+    let lightest: SleepLevel = 5;
+    for (const phase of this.phases.values()) if (phase.kind === 'asleep') lightest = lighterOf(phase.level, lightest);
+    return lightest;
   }
 
   get anyAwake(): boolean {
@@ -248,11 +263,21 @@ export class Member {
   engineIn(engine: EngineId, phase: EnginePhase, took: Took | undefined): void {
     const before = this.phases.get(engine);
     invariant(before !== undefined, `${engine} is not an engine of ${this.model}`);
-    if (took !== undefined) this.costs.moved(before, phase, took, this.#partingFromService.has(engine));
+    // From its sleep it is another way than from its service.
+    if (took !== undefined && !(phase.kind === 'asleep' && this.#deepening.has(engine)))
+      this.costs.moved(before, phase, took, this.#partingFromService.has(engine));
     if (before.kind === 'awake' && phase.kind === 'stopping') this.#partingFromService.add(engine);
     else this.#partingFromService.delete(engine);
+    if (before.kind === 'asleep' && phase.kind === 'falling-asleep') this.#deepening.add(engine);
+    else this.#deepening.delete(engine);
     this.phases.set(engine, phase);
     this.stale &&= !this.gone;
+  }
+
+  /** Somebody asks for it. */
+  arrived(now: Millis): void {
+    this.quietSince = undefined;
+    this.demand.arrived(now);
   }
 
   lend(ticket: TicketId, engine: EngineId, now: Millis): void {
@@ -314,3 +339,6 @@ export class Member {
     return true;
   }
 }
+
+const isDone = (goal: EngineGoal, level: SleepLevel): boolean =>
+  goal.kind !== 'off' && (goal.kind === 'awake' || !isDeeper(goal.level, level));

@@ -1,6 +1,7 @@
 import { Candidates } from './candidates.ts';
 import { sharedRoom, uncommitted, type Contention, type StageSight } from './cast.ts';
 import { Closing } from './closing.ts';
+import { Demotions } from './demotion.ts';
 import { comesBack, doorOf, type Shut } from './doors.ts';
 import { after, invariant, soonest, unreachable, FOREVER } from './kinds.ts';
 import type { Millis, ModelId, TicketId } from './kinds.ts';
@@ -32,6 +33,7 @@ export class Stage {
   readonly #orders: Orders;
   readonly #moves: Moves;
   readonly #revision: Revision;
+  readonly #demotions: Demotions;
   /** The budget without what is set aside. */
   #shared: number;
   #seq = 0;
@@ -46,6 +48,7 @@ export class Stage {
     this.#revision = new Revision(this.#turns, this.#orders, this.#replies);
     this.#members = new Map(options.models.map((terms) => [terms.model, new Member(terms)]));
     this.#shared = sharedRoom(options);
+    this.#demotions = new Demotions(this, this.#stirring, this.#candidates, this.#turns);
   }
 
   get members(): ReadonlyMap<ModelId, Member> {
@@ -77,13 +80,12 @@ export class Stage {
 
   /** When to send `time-passed` if nothing happens before. */
   get dueAt(): Millis | undefined {
-    let due = soonest(this.#lookAgainAt, this.#closing?.dueAt);
-    due = soonest(due, this.#candidates.dueAt);
+    let due = soonest(soonest(this.#lookAgainAt, this.#closing?.dueAt), this.#candidates.dueAt);
     for (const { lane, part } of this.#stirring) {
       due = soonest(due, lane.dueAt);
       if (part.kind === 'draining' && !part.cut) due = soonest(due, part.deadline);
     }
-    return due;
+    return soonest(due, this.#demotions.dueAt);
   }
 
   handle(event: StageEvent, now: Millis): readonly StageEffect[] {
@@ -169,7 +171,7 @@ export class Stage {
       const { rank, seq } = place ?? { rank: rankOf(now, priority, this.#options.priorityStepMs), seq: this.#seq++ };
       lane.push({ ticket, kind, rank, seq, since: now, patienceMs, bound }, now);
       if (place !== undefined) return;
-      member.demand.arrived(now);
+      member.arrived(now);
       if (part.kind !== 'on' || bound || !(kind === 'load' ? member.stale : this.#isDue(member))) return;
       // Its engines are of an earlier config. Those who came before are served by them, and nobody after that.
       const batch = Batch.endingBefore({ rank, seq }, seq, seq);
@@ -231,9 +233,12 @@ export class Stage {
       const asksFirst = this.#letStay(now);
       this.#letIn(now);
       if (!asksFirst) for (const member of this.#stirring) this.#goOn(member, now);
+      for (const member of this.#stirring) this.#candidates.update(member, now);
+      this.#demotions.advance(now);
       if (!this.#decide(now) && !asksFirst) break;
     }
     for (const member of this.#stirring) {
+      this.#demotions.note(member, now);
       member.demand.contended(now, this.#isContended(member));
       if (!member.stirs || this.#candidates.has(member)) this.#stirring.delete(member);
     }
@@ -340,7 +345,6 @@ export class Stage {
 
   /** Asks the policy once; true when it changed something. */
   #decide(now: Millis): boolean {
-    for (const member of this.#stirring) this.#candidates.update(member, now);
     const decision = this.#choose(now);
     this.#lookAgainAt = decision.kind === 'look-again' ? decision.at : undefined;
     if (decision.kind !== 'swap') return false;

@@ -1,7 +1,7 @@
 import { Commons } from './commons.ts';
 import { onlyOperatorsBring } from './doors.ts';
 import type { EngineGoal } from './engine.ts';
-import { after, type Millis, type ModelId } from './kinds.ts';
+import { after, type Millis, type ModelId, type SleepLevel } from './kinds.ts';
 import { type Member, type Part } from './member.ts';
 import { Batch } from './place.ts';
 import type { Replies } from './replies.ts';
@@ -14,21 +14,26 @@ export type Draining = Extract<Part, { readonly kind: 'draining' }>;
 
 /** How the parts of members begin and end, with the swaps that they belong to. When, is for the stage to say. */
 export class Turns {
-  #options: Pick<StageOptions, 'drains' | 'drainMs'>;
+  #options: Pick<StageOptions, 'drains' | 'drainMs' | 'minActiveMs'>;
   readonly #replies: Replies;
   readonly #commons: Commons;
   /** In the order in which they were called. */
   #summoned: Member[] = [];
 
-  constructor(options: Pick<StageOptions, 'drains' | 'drainMs' | 'commons'>, replies: Replies) {
+  constructor(options: Pick<StageOptions, 'drains' | 'drainMs' | 'commons' | 'minActiveMs'>, replies: Replies) {
     this.#options = options;
     this.#commons = options.commons ?? new Commons();
     this.#replies = replies;
   }
 
   /** For those that drain from now on. */
-  revise(options: Pick<StageOptions, 'drains' | 'drainMs'>): void {
+  revise(options: Pick<StageOptions, 'drains' | 'drainMs' | 'minActiveMs'>): void {
     this.#options = options;
+  }
+
+  /** How long one stays on at least. */
+  get minActiveMs(): number {
+    return this.#options.minActiveMs;
   }
 
   get summoned(): readonly Member[] {
@@ -126,6 +131,15 @@ export class Turns {
     member.lane.resume(now);
     member.part = { kind: 'leaving', for: swap, goal };
     this.#replies.setGoal(member.phases.keys(), goal, atOnce);
+  }
+
+  /** It has nothing to do. */
+  demote(member: Member, level: SleepLevel, now: Millis): void {
+    const { model, part, quietSince = now, lightest } = member;
+    const from = part.kind === 'on' ? undefined : lightest;
+    const fact = { kind: 'model-demoted', model, from, to: level, idleMs: now - quietSince } as const;
+    this.#replies.push({ kind: 'tell', fact });
+    this.sendOff(member, member.awayTo(level), now);
   }
 
   /** Nobody is kept waiting for an engine that will not come, and its own retry must not bring it back beside another. */

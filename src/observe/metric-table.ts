@@ -122,6 +122,12 @@ export const TABLE = {
     help: 'Sleeps that failed, by the level that was asked for and the one that was done in its place; 5 is the end of the process.',
     labels: ['model', 'from', 'to'],
   },
+  demotions: {
+    name: 'catnap_demotions_total',
+    type: 'counter',
+    help: 'How often a model had nothing to do and was put away or deeper, by the level it was to go to.',
+    labels: ['model', 'to'],
+  },
   hook: {
     name: 'catnap_hook_seconds',
     type: 'histogram',

@@ -91,6 +91,7 @@ function makeMeters(registry: Registry) {
     engineResidency: gauge(TABLE.engineResidency),
     engineFailures: counter(TABLE.engineFailures),
     escalations: counter(TABLE.escalations),
+    demotions: counter(TABLE.demotions),
     hook: histogram(TABLE.hook),
     enginesStuck: counter(TABLE.enginesStuck),
     leasesCut: counter(TABLE.leasesCut),
@@ -129,6 +130,9 @@ function count(meters: Meters, fact: Fact): void {
       return;
     case 'sleep-escalated':
       meters.escalations.inc({ model: fact.model, from: String(fact.from), to: String(fact.to) });
+      return;
+    case 'model-demoted':
+      meters.demotions.inc({ model: fact.model, to: String(fact.to) });
       return;
     case 'hook-ended':
       meters.hook.observe({ model: fact.model, hook: fact.hook, result: fact.result }, secs(fact.ms));

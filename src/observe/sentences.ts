@@ -61,6 +61,8 @@ export function sentence(fact: Fact): Sentence {
       return say('engine', 'debug', () => started(fact), { details: [fact.commandLine] });
     case 'swap-planned':
       return say('swap', 'info', () => planned(fact), { fields: plannedFields(fact) });
+    case 'model-demoted':
+      return say('swap', 'info', () => demoted(fact), { fields: demotedFields(fact) });
     case 'swap-finished':
       return say('swap', fact.record.result === 'failed' ? 'warn' : 'info', () => finished(fact.record), {
         fields: swapFields(fact.record),
@@ -190,6 +192,19 @@ function planned({ to, from, level, waiting }: Of<'swap-planned'>): string {
   if (from.length > 0) return `swapping ${list(from)} for ${to}${why}`;
   return level === 5 ? `starting ${to}${why}` : `waking ${to} from level ${level}${why}`;
 }
+
+function demoted({ model, from, to, idleMs }: Of<'model-demoted'>): string {
+  const goes =
+    to === 5 ? 'is stopped (level 5)' : `goes ${from === undefined ? '' : `from level ${from} `}to level ${to}`;
+  return `${model} has had nothing to do for ${span(idleMs)} and ${goes}`;
+}
+
+const demotedFields = ({ model, from, to, idleMs }: Of<'model-demoted'>): Readonly<Record<string, unknown>> => ({
+  model,
+  fromLevel: from,
+  toLevel: to,
+  idleMs,
+});
 
 function finished(record: SwapRecord): string {
   const { to, totalMs, result } = record;

@@ -1,3 +1,4 @@
+import type { Demotion } from '../../src/core/demotion.ts';
 import type { SleepLevel } from '../../src/core/kinds.ts';
 
 const LEVELS: ReadonlyMap<string, SleepLevel> = new Map<string, SleepLevel>([
@@ -69,6 +70,15 @@ export class Line {
   /** Level 5 where nothing is said. */
   level(name: string): SleepLevel {
     return levelOf(this.#options.get(name) ?? '5');
+  }
+
+  /** `10s/1,60s/5`: after so long to that level. */
+  steps(name: string): readonly Demotion[] {
+    const steps = (this.#options.get(name) ?? '').split(',').filter((step) => step !== '');
+    return steps.map((step) => {
+      const [time = '', level = ''] = step.split('/');
+      return { afterMs: milliseconds(time), level: levelOf(level) };
+    });
   }
 
   /** `1,2,4`. */

@@ -1,3 +1,4 @@
+import { isDeeper } from '../../src/core/depth.ts';
 import { defaultEngineRules, type Engine, type EngineCommand, type EngineEvent } from '../../src/core/engine.ts';
 import type { EnginePhase, EngineRules } from '../../src/core/engine.ts';
 import { after, engineId, FOREVER, invariant, modelId, ticketId } from '../../src/core/kinds.ts';
@@ -21,8 +22,8 @@ export class Play implements Hooks {
   readonly now = (): Millis => this.#timeline.now;
   readonly #timeline = new Timeline();
   readonly #models: ModelTerms[] = [];
-  /** What each may be put to. */
-  readonly #naps = new Map<ModelId, EngineRules['naps']>();
+  /** What each may be put to, and how it goes deeper. */
+  readonly #naps = new Map<ModelId, Pick<EngineRules, 'naps' | 'deepens'>>();
   readonly #tickets = new Map<number, ModelId>();
   /** What each engine has been told and has not answered, and what it was told before that. */
   readonly #orders = new Map<EngineId, Order>();
@@ -45,10 +46,7 @@ export class Play implements Hooks {
       case 'model':
         invariant(this.#theatre === undefined, 'models are set up before the play begins');
         this.#models.push(termsOf(line));
-        this.#naps.set(
-          modelId(line.word(0)),
-          line.levels('naps').filter((level) => level !== 5),
-        );
+        this.#naps.set(modelId(line.word(0)), napsOf(line));
         return;
       case 'wait':
         return this.#wait(line.duration(0));
@@ -170,7 +168,7 @@ export class Play implements Hooks {
   }
 
   #rulesOf(model: ModelId): EngineRules {
-    return { ...defaultEngineRules, naps: this.#naps.get(model) ?? [] };
+    return { ...defaultEngineRules, ...this.#naps.get(model) };
   }
 
   #policy(): Policy {
@@ -279,6 +277,13 @@ const sayPhase = (phase: EnginePhase): string =>
     ? `${phase.kind}(${phase.level} instead of ${phase.instead.from})`
     : phase.kind;
 
+/** `deepens=yes`: each sleeper can go to any deeper level without waking. */
+function napsOf(line: Line): Pick<EngineRules, 'naps' | 'deepens'> {
+  const naps = line.levels('naps').filter((level) => level !== 5);
+  if (!line.flag('deepens', false)) return { naps };
+  return { naps, deepens: Object.fromEntries(naps.map((nap) => [nap, naps.filter((to) => isDeeper(to, nap))])) };
+}
+
 function termsOf(line: Line): ModelTerms {
   const model = modelId(line.word(0));
   const most = line.option('replica_max', line.option('replicas', 1));
@@ -298,5 +303,6 @@ function termsOf(line: Line): ModelTerms {
     maxWaiting: line.option('max_waiting', 1_000),
     patienceMs: line.time('patience', 60_000),
     sleepLevel: line.level('level'),
+    demote: line.steps('demote'),
   };
 }

@@ -1,4 +1,5 @@
 import type { EngineRules } from '../../src/core/engine.ts';
+import { DEPTH, isDeeper } from '../../src/core/depth.ts';
 import { engineId, modelId, type ModelId, type NapLevel, type SleepLevel } from '../../src/core/kinds.ts';
 import type { ModelTerms } from '../../src/core/member.ts';
 import type { PolicyName } from '../../src/core/policy/index.ts';
@@ -120,7 +121,9 @@ export function drawPlan(seed: number, policy: PolicyName = 'fifo', urgency = fa
     jumps: random.chance(0.15) && !healthy ? random.int(1, 2) : 0,
     shutdowns: healthy || random.chance(0.8) ? [] : drawShutdowns(random, spanMs),
   };
-  return crowded(steered ? { ...plan, models: keptToOperators(plan.models, steering) } : plan, seed);
+  const models = steered ? keptToOperators(plan.models, steering) : plan.models;
+  const deeper = extras ? thatGoDeeper(models, new Random(seed ^ 0x7f4a7c15)) : models;
+  return crowded({ ...plan, models: deeper }, seed);
 }
 
 /** In some worlds a model is kept, engines are counted one by one, or loads wait for each other. Drawn apart: the others stay as they are. */
@@ -151,6 +154,21 @@ function keptToOperators(models: WorldPlan['models'], random: Random): WorldPlan
   const changed = ({ terms, ...rest }: ModelPlan): ModelPlan => {
     const shut = random.chance(0.35) ? random.pick(['model_not_loaded', 'model_disabled'] as const) : undefined;
     return { ...rest, terms: { ...terms, shut, replicas: random.int(1, terms.engines.length) } };
+  };
+  const [first, ...others] = models;
+  return [changed(first), ...others.map(changed)];
+}
+
+/** Some go deeper when they have nothing to do, and some of those without waking. */
+function thatGoDeeper(models: WorldPlan['models'], random: Random): WorldPlan['models'] {
+  const changed = ({ terms, rules, ...rest }: ModelPlan): ModelPlan => {
+    const deepens = Object.fromEntries(
+      rules.naps.map((nap) => [nap, NAPS.filter((to) => isDeeper(to, nap) && random.chance(0.5))]),
+    );
+    const levels = DEPTH.filter(() => random.chance(0.5));
+    let afterMs = 0;
+    const demote = levels.map((level) => ({ level, afterMs: (afterMs += random.pick([1, 5_000, 20_000, 60_000])) }));
+    return { ...rest, terms: { ...terms, demote }, rules: { ...rules, deepens } };
   };
   const [first, ...others] = models;
   return [changed(first), ...others.map(changed)];

@@ -1,5 +1,6 @@
 import { type Check } from './check.ts';
 import { commandsComplete, flagsAreOurs } from './commands.ts';
+import { demoteAllowed, demoteByTheEnd, demoteDescends, demoteNever } from './demote.ts';
 import { publicHost, remoteIsNotUs } from './exposure.ts';
 import { hooksMakeSense } from './hooks.ts';
 import { keyFitsNothing, keyHasNoRight, keysClash } from './keys.ts';
@@ -26,6 +27,8 @@ export const CHECKS: readonly Check[] = [
   levelImpossible,
   levelNotAllowed,
   allowedImpossible,
+  demoteDescends,
+  demoteAllowed,
   hooksMakeSense,
   commandsComplete,
   flagsAreOurs,
@@ -39,6 +42,8 @@ export const CHECKS: readonly Check[] = [
 export const CAUTIONS: readonly Check[] = [
   levelNotYet,
   policyLevelUnused,
+  demoteByTheEnd,
+  demoteNever,
   unusedKeys,
   footprintUnused,
   stallNeverSeen,

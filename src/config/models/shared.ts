@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { HooksSchema } from '../hooks-schema.ts';
+import { demoteSteps } from '../demote-schema.ts';
 import { aliasName, count, envValue, key, path, port, seconds, secret, sleepLevel, text } from '../fields.ts';
 import { params } from '../params-schema.ts';
 
@@ -99,6 +100,11 @@ export const swapped = {
     z.array(sleepLevel()).min(1).max(6).optional(),
     'The levels it may ever be put to; the engine is started ready for them. A sleep that fails goes on to the next deeper one of them, and 5 is always the last.',
     { examples: [[1, 5]], default_text: 'all that the engine can' },
+  ),
+  demote: key(
+    demoteSteps().optional(),
+    'How deep the model goes when nobody asks for it, step by step. An empty list: it stays.',
+    { inherits: 'policy.demote', examples: [[{ after_secs: 600, level: 5 }]] },
   ),
   footprint: key(
     FootprintSchema.optional(),

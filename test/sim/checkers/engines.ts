@@ -1,3 +1,4 @@
+import { isDeeper } from '../../../src/core/depth.ts';
 import type { Engine, EngineEvent, EnginePhase } from '../../../src/core/engine.ts';
 import type { EngineId, ModelId, NapLevel } from '../../../src/core/kinds.ts';
 import type { PartKind } from '../../../src/core/cast.ts';
@@ -33,8 +34,25 @@ export class EnginesChecker implements Checker {
     must(!starts || asked || now >= (this.#pauses.get(id) ?? 0), `${id} is started in the pause after its failure`);
     if (starts || phase.kind === 'off') this.#pauses.delete(id);
     if (moved && before.phase.kind === 'falling-asleep') this.#goesDeeper(id, before.phase.level, phase, event);
+    if (moved) this.#goesOnFromSleep(id, before, { phase, goal }, event);
     const ends = goal.kind !== 'off' || phase.kind === 'off' || phase.kind === 'failed' || isEnding(phase.kind);
     must(ends, `${id} shall be off and goes on ${phase.kind}`);
+  }
+
+  /** One that sleeps goes deeper only where it is told to, and then as deep at least. */
+  #goesOnFromSleep(
+    id: EngineId,
+    before: Engine,
+    { phase, goal }: Pick<Engine, 'phase' | 'goal'>,
+    event: EngineEvent,
+  ): void {
+    const was = before.phase;
+    const slept = was.kind === 'asleep' || (was.kind === 'falling-asleep' && event.kind === 'command-done');
+    if (!slept || (phase.kind !== 'falling-asleep' && phase.kind !== 'stopping')) return;
+    const told = goal.kind === 'off' || (goal.kind === 'asleep' && isDeeper(goal.level, was.level));
+    must(told, `${id} sleeps at level ${was.level}, and goes deeper unasked`);
+    const enough = phase.kind === 'stopping' || (goal.kind === 'asleep' && !isDeeper(goal.level, phase.level));
+    must(enough, `${id} goes less deep than it is told`);
   }
 
   /** What would not sleep goes deeper, or is ended; it is never let be, nor asked for less. */

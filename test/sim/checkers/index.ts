@@ -1,6 +1,7 @@
 import { AnswersChecker } from './answers.ts';
 import { BudgetChecker } from './budget.ts';
 import type { Checker, Scene } from './checker.ts';
+import { DemotionChecker } from './demotion.ts';
 import { DoorsChecker } from './doors.ts';
 import { EnginesChecker } from './engines.ts';
 import { FairnessChecker } from './fairness.ts';
@@ -14,6 +15,7 @@ import { SwapsChecker } from './swaps.ts';
 /** Every promise that is watched in every world. */
 export const allCheckers = (scene: Scene): readonly Checker[] => [
   new BudgetChecker(scene),
+  new DemotionChecker(scene),
   new DoorsChecker(scene),
   new EnginesChecker(scene),
   new PatienceChecker(scene),

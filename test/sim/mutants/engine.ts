@@ -74,7 +74,7 @@ export const ENGINE: readonly Mutant[] = [
   ),
   engine(
     'a sleeper is never ended',
-    "return goal.kind === 'off' ? stop(engine, undefined, now, rules) : still(engine);\n    case 'starting'",
-    "return still(engine);\n    case 'starting'",
+    "      return stop(engine, undefined, now, rules);\n    case 'starting':\n    case 'waking'",
+    "      return still(engine);\n    case 'starting':\n    case 'waking'",
   ),
 ];

@@ -1,3 +1,4 @@
+import { DEMOTION } from './demotion.ts';
 import { DOORS } from './doors.ts';
 import { ENGINE } from './engine.ts';
 import type { Mutant } from './mutant.ts';
@@ -14,6 +15,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...PLACES,
   ...STAGE,
   ...DOORS,
+  ...DEMOTION,
   ...SWAP,
   ...POLICY,
   ...REVISION,

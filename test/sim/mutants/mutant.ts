@@ -9,6 +9,7 @@ export type Mutant = {
     | 'cast.ts'
     | 'closing.ts'
     | 'commons.ts'
+    | 'demotion.ts'
     | 'doors.ts'
     | 'engine.ts'
     | 'lane.ts'

@@ -37,8 +37,8 @@ export const MEMBER: readonly Mutant[] = [
   member('who was served is not counted', 'served: part.served + 1', 'served: part.served'),
   member(
     'a sleeper that is being ended counts as away',
-    "return this.atRest && (goal.kind !== 'off' || this.gone);",
-    'return this.atRest;',
+    "(phase.kind === 'asleep' ? isDone(goal, phase.level) : atRest(phase))",
+    'atRest(phase)',
   ),
   member(
     'what is not at rest takes no room',

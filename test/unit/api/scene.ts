@@ -95,6 +95,7 @@ const stubModel: StubModel = {
   first_token_ms: 0,
   token_ms: 0,
   sleep_level: 5,
+  demote: [],
   levels_allowed: [5],
   replicas: 1,
   replica_max: 1,

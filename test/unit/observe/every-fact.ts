@@ -87,6 +87,7 @@ export const EVERY_FACT: { readonly [Kind in Fact['kind']]: Extract<Fact, { read
     commandLine: 'llama-server --port 8002',
   },
   'swap-planned': { kind: 'swap-planned', swap: 7, to: beta, from: [alpha], level: 5, waiting: 3 },
+  'model-demoted': { kind: 'model-demoted', model: beta, from: 1, to: 5, idleMs: 600_000 },
   'swap-finished': { kind: 'swap-finished', record: swapRecord },
   'request-returned': { kind: 'request-returned', model: alpha },
   'leases-cut': { kind: 'leases-cut', model: alpha, count: 2, code: 'drained' },
