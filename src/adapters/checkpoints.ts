@@ -1,16 +1,17 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
+import { modelId, type EngineId } from '../core/kinds.ts';
 import {
   CheckpointError,
   type Checkpoint,
   type CheckpointOf,
   type Checkpoints,
-  type Returning,
+  type KeptImage,
 } from '../ports/checkpoints.ts';
 import type { Child } from '../ports/process.ts';
-import { restoredPid, whyFailed, type Criu } from './criu.ts';
-import type { Image, ImageStore } from './images.ts';
-import type { CheckpointHost, Reviving } from './processes.ts';
+import { whyFailed } from './criu.ts';
+import type { Image, MayStay } from './images.ts';
+import { keyOf, SavedEngine, type SavedMeans } from './saved-engine.ts';
 import { signalGroup } from './signal-group.ts';
 
 const LOOK_EVERY_MS = 10;
@@ -18,26 +19,16 @@ const LOOK_EVERY_MS = 10;
 const LATE_MS = 2_000;
 /** How long what a dump has ended may take to be gone: processes whose parent is the system are collected late. */
 const GONE_MS = 10_000;
-/** How long a number may still be that of a process which has ended and was not collected. */
-const COLLECTED_MS = 10_000;
 
 const NO_TABLE = 'sleep level 4 needs the process table of Linux in /proc';
 
-type Means = {
-  readonly host: CheckpointHost;
-  readonly criu: Criu;
-  /** Undefined where there is no process table. */
-  readonly images: ImageStore | undefined;
-  readonly portIsFree: (port: number) => Promise<boolean>;
-  readonly onProblem: (message: string) => void;
-};
-
 /** Engines on disk, by criu. */
 export class CriuCheckpoints implements Checkpoints {
-  readonly #means: Means;
+  readonly #means: SavedMeans;
+  #isLeaving = false;
 
-  constructor(means: Means) {
-    this.#means = means;
+  constructor(means: Omit<SavedMeans, 'isLeaving'>) {
+    this.#means = { ...means, isLeaving: () => this.#isLeaving };
   }
 
   async hindrance(): Promise<string | undefined> {
@@ -53,11 +44,16 @@ export class CriuCheckpoints implements Checkpoints {
     }
   }
 
-  /** Removes what an earlier catnap has left on disk. */
-  async sweep(): Promise<void> {
+  /** This catnap is about to end: what was kept for a later one is removed no more. */
+  leave(): void {
+    this.#isLeaving = true;
+  }
+
+  /** Removes what an earlier catnap has left on disk, but for what may stay. */
+  async sweep(mayStay?: MayStay): Promise<void> {
     const { images, onProblem } = this.#means;
     try {
-      const removed = (await images?.sweep()) ?? 0;
+      const removed = (await images?.sweep(mayStay)) ?? 0;
       if (removed > 0)
         onProblem(`an earlier catnap left ${removed === 1 ? 'an engine' : `${removed} engines`} on disk; removed`);
     } catch (error) {
@@ -85,11 +81,35 @@ export class CriuCheckpoints implements Checkpoints {
       await this.#untilGone(child, signal);
       await image.seal();
     } catch (error) {
-      release();
-      await dropped(image, this.#means);
+      await new SavedEngine({ of: child, port, image, release, kept: 'no' }, this.#means).remove();
       throw error;
     }
-    return new SavedEngine({ child, port, image, release }, this.#means);
+    return new SavedEngine({ of: child, port, image, release, kept: 'no' }, this.#means);
+  }
+
+  async kept(engine: EngineId): Promise<KeptImage | undefined> {
+    const { images, host, criu, programs } = this.#means;
+    const found = await images?.kept(engine);
+    if (found === undefined) return undefined;
+    const { image, manifest, passport } = found;
+    const { model, mark, port, savedAt } = manifest;
+    const { prepared, before } = passport;
+    const of = { engine, model: modelId(model), port, mark };
+    const release = host.keepPort(port);
+    const kept = prepared ? 'prepared' : 'once';
+    const checkpoint = new SavedEngine({ of, port, image, release, kept }, this.#means);
+    return {
+      ...{ port, savedAt, prepared, before, checkpoint },
+      change: async (launched) => {
+        const unable = await this.hindrance();
+        if (unable !== undefined) return unable;
+        const key = await keyOf(launched, criu, programs);
+        return key === passport.key
+          ? image.change()
+          : 'its command line, its environment, one of its files, or criu is another one by now';
+      },
+      remove: () => checkpoint.remove(),
+    };
   }
 
   async #dump(child: Child, image: Image, signal: AbortSignal): Promise<void> {
@@ -124,107 +144,6 @@ export class CriuCheckpoints implements Checkpoints {
   }
 }
 
-type Saved = {
-  readonly child: Child;
-  readonly port: number;
-  readonly image: Image;
-  /** Lets go of what is kept for it while it is on disk. */
-  readonly release: () => void;
-};
-
-class SavedEngine implements Checkpoint {
-  readonly #saved: Saved;
-  readonly #means: Means;
-
-  constructor(saved: Saved, means: Means) {
-    this.#saved = saved;
-    this.#means = means;
-  }
-
-  get bytes(): number {
-    return this.#saved.image.bytes;
-  }
-
-  async restore(signal: AbortSignal): Promise<Returning> {
-    const { host, criu, portIsFree } = this.#means;
-    const { child, port, image } = this.#saved;
-    const change = await image.change();
-    if (change !== undefined) throw new CheckpointError(change);
-    await this.#untilNumbersFree(signal);
-    if (!(await portIsFree(port)))
-      throw new CheckpointError(`port ${port}, which it listens on, is in use by another program`);
-    signal.throwIfAborted();
-    const argv = criu.restore({ folder: image.path });
-    const reviving = await image.withOutput((output) => host.revive(child, argv, output));
-    if (signal.aborted) {
-      // It was given up while this began, so nobody else knows of what has come of it.
-      await killed(reviving.child);
-      signal.throwIfAborted();
-    }
-    const back = this.#untilBack(reviving, signal);
-    back.catch(() => {}); // told to whoever waits for it, if anybody still does
-    return { child: reviving.child, back };
-  }
-
-  async drop(): Promise<void> {
-    this.#saved.release();
-    await dropped(this.#saved.image, this.#means);
-  }
-
-  /** Of processes that have ended and were not yet collected the numbers are still taken, and so they may be by strangers. */
-  async #untilNumbersFree(signal: AbortSignal): Promise<void> {
-    const { table } = this.#means.host;
-    if (table === undefined) return;
-    const numbers = await this.#saved.image.numbers();
-    const until = performance.now() + COLLECTED_MS;
-    for (;;) {
-      const taken = numbers.flatMap((pid) => table.look(pid) ?? []);
-      if (taken.length === 0) return;
-      signal.throwIfAborted();
-      const stranger = taken.find(({ alive }) => alive) ?? (performance.now() > until ? taken[0] : undefined);
-      if (stranger !== undefined)
-        throw new CheckpointError(
-          `process number ${stranger.pid}, which it must have again, is in use: ${await nameOf(stranger.pid)}`,
-        );
-      await pause(LOOK_EVERY_MS);
-    }
-  }
-
-  async #untilBack(reviving: Reviving, signal: AbortSignal): Promise<void> {
-    const place = { folder: this.#saved.image.path };
-    let code: number | null | undefined;
-    void reviving.ended.then((exit) => (code = exit.code));
-    for (;;) {
-      signal.throwIfAborted();
-      if (code !== undefined) {
-        const reason = await whyFailed(place, 'restore');
-        const how = code === null ? 'criu was killed' : `criu ended with code ${code}`;
-        throw new CheckpointError(`it could not be brought back from disk: ${reason ?? how}`);
-      }
-      const pid = await restoredPid(place);
-      if (pid !== undefined && (await reviving.arrived(pid))) break;
-      await pause(LOOK_EVERY_MS);
-    }
-    this.#saved.release();
-  }
-}
-
-async function killed(child: Child): Promise<void> {
-  const until = performance.now() + GONE_MS;
-  while ((await child.members()).length > 0 && performance.now() < until) {
-    child.signal('SIGKILL');
-    await pause(LOOK_EVERY_MS);
-  }
-}
-
-async function dropped(image: Image, { onProblem }: Means): Promise<void> {
-  try {
-    await image.drop();
-  } catch (error) {
-    onProblem(`the image in ${image.path} could not be removed: ${String(error)}`);
-  }
-}
-
 /** What an image will hold at least: everything that is in no file. In bytes. */
 async function memoryOf(pids: readonly number[]): Promise<number> {
   const sizes = await Promise.all(
@@ -237,12 +156,6 @@ async function memoryOf(pids: readonly number[]): Promise<number> {
     }),
   );
   return sizes.reduce((sum, kb) => sum + kb * 1_024, 0);
-}
-
-async function nameOf(pid: number): Promise<string> {
-  const line = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
-  const [program = ''] = line.split('\0');
-  return program === '' ? 'a program that cannot be seen' : program.slice(0, 200);
 }
 
 /** Once the signal has fired, the end is not waited for longer than it takes to be killed. */

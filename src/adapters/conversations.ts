@@ -1,10 +1,10 @@
-import { createHash, type Hash } from 'node:crypto';
-import { chmod, mkdir, open, readdir, readFile, rename, rm, stat, statfs, writeFile } from 'node:fs/promises';
-import { isAbsolute, join } from 'node:path';
+import { chmod, mkdir, readdir, readFile, rename, rm, stat, statfs, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { z } from 'zod';
 import type { EngineId } from '../core/kinds.ts';
 import type { Conversations } from '../ports/conversations.ts';
 import { engineFileName } from './engine-file-name.ts';
+import { fingerprintOf } from './fingerprint.ts';
 import { readGgufHeader } from './gguf-header.ts';
 import { codeOf, isMissing } from './system-error.ts';
 
@@ -13,10 +13,6 @@ const Manifest = z.object({
   key: z.string(),
   files: z.array(z.object({ name: z.string(), size: z.int().min(1) })),
 });
-
-/** Of a file this much is read at each of so many places, its two ends among them: to tell files apart, not to prove them whole. */
-const SAMPLE_BYTES = 64 * 1024;
-const SAMPLES = 32;
 
 type Options = {
   /** A folder for these alone, in the state folder. */
@@ -54,13 +50,8 @@ export class KeptConversations implements Conversations {
     }
   }
 
-  async keyOf(words: readonly string[]): Promise<string> {
-    const hash = createHash('sha256');
-    for (const word of words) {
-      hash.update(`${word}\0`);
-      if (isAbsolute(word)) await addFile(hash, word);
-    }
-    return hash.digest('hex').slice(0, 32);
+  keyOf(words: readonly string[]): Promise<string> {
+    return fingerprintOf(words);
   }
 
   async keep(engine: EngineId, key: string, names: readonly string[]): Promise<string | undefined> {
@@ -171,24 +162,5 @@ const sizeOf = (path: string): Promise<number | undefined> =>
     ({ size }) => size,
     () => undefined,
   );
-
-/** Its size, its time, and what stands in it here and there. A word that is no file adds nothing. */
-async function addFile(hash: Hash, path: string): Promise<void> {
-  const file = await open(path, 'r').catch(() => undefined);
-  if (file === undefined) return;
-  try {
-    const found = await file.stat();
-    if (!found.isFile()) return;
-    hash.update(`${found.size} ${found.mtimeMs}\0`);
-    const buffer = Buffer.alloc(SAMPLE_BYTES);
-    const step = Math.max(SAMPLE_BYTES, Math.floor((found.size - SAMPLE_BYTES) / (SAMPLES - 1)));
-    for (let at = 0; at < found.size; at += step) {
-      const { bytesRead } = await file.read(buffer, 0, SAMPLE_BYTES, at);
-      hash.update(buffer.subarray(0, bytesRead));
-    }
-  } finally {
-    await file.close();
-  }
-}
 
 const mib = (bytes: number): string => `${Math.ceil(bytes / 1_048_576)} MiB`;

@@ -1,4 +1,4 @@
-import { access, constants, readFile } from 'node:fs/promises';
+import { access, constants, readFile, rm } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
 import type { Processes } from '../ports/process.ts';
 import type { Program, Programs } from '../ports/programs.ts';
@@ -36,6 +36,7 @@ export class Criu {
   readonly #means: CriuMeans;
   /** The file that was found fit. It is asked again when it is another one. */
   #fit: { readonly mark: string; readonly argv: Argv } | undefined;
+  #version = '';
 
   constructor(options: CriuOptions, means: CriuMeans) {
     this.#options = options;
@@ -62,6 +63,11 @@ export class Criu {
       this.#fit = { mark: program.mark, argv: this.#means.isRoot ? ['env', `PATH=${path}`, ...found] : found };
     }
     return undefined;
+  }
+
+  /** Of the file that was found fit. */
+  get version(): string {
+    return this.#version;
   }
 
   dump(pid: number, { folder }: Place): Argv {
@@ -128,8 +134,8 @@ export class Criu {
     const version = await processes.ask([path, '--version'], VERSION_MS);
     const number = /^Version: (\d+)(\.\S+)?/m.exec(version.output);
     if (number === null) return `${path} --version does not answer like criu: ${lastLine(version.output)}`;
-    if (Number(number[1]) < OLDEST)
-      return `${path} is criu ${number[1]}${number[2] ?? ''}; sleep level 4 needs ${OLDEST}.0 or newer`;
+    this.#version = `${number[1]}${number[2] ?? ''}`;
+    if (Number(number[1]) < OLDEST) return `${path} is criu ${this.#version}; sleep level 4 needs ${OLDEST}.0 or newer`;
     const argv: Argv = isRoot ? [path] : ['sudo', '-n', '--', path];
     const check = await processes.ask([...argv, 'check', '--no-default-config'], CHECK_MS);
     if (check.code === 0) return argv;
@@ -158,6 +164,12 @@ export async function restoredPid({ folder }: Place): Promise<number | undefined
   const text = await readFile(pidFile(folder), 'latin1').catch(() => '');
   const pid = Number.parseInt(text, 10);
   return pid > 1 ? pid : undefined;
+}
+
+/** What an earlier return has left there would be taken for this one's. */
+export async function cleared({ folder }: Place): Promise<void> {
+  for (const name of ['stats-restore', 'root.pid', 'restore.log', 'criu.log'])
+    await rm(join(folder, name), { force: true });
 }
 
 /** Why criu failed, in one line; undefined when it does not say. */

@@ -35,8 +35,9 @@ type Aside = { readonly file: number; copied: number; length: number };
  * end when asked, and copy and cut it when it is too large.
  */
 export class EngineLog {
-  /** For the engine's stdout and stderr. */
+  /** For the engine's stdout and stderr. Open for writing alone and at the end: of such a file criu does not care how long it is. */
   readonly file: number;
+  readonly #own: number;
   readonly #options: LogOptions;
   readonly #lines = new LineSplitter();
   readonly #timer: NodeJS.Timeout;
@@ -53,8 +54,9 @@ export class EngineLog {
 
   constructor(options: LogOptions) {
     this.#options = options;
-    this.file = openSync(options.path, 'a+', 0o600);
+    this.file = openSync(options.path, 'a', 0o600);
     fchmodSync(this.file, 0o600);
+    this.#own = openSync(options.path, 'r+');
     this.#begin = this.#end = this.#followed = fstatSync(this.file).size;
     this.#timer = setInterval(() => this.#lookOnce(), LOOK_EVERY_MS);
     this.#timer.unref();
@@ -92,6 +94,7 @@ export class EngineLog {
     for (const line of this.#lines.flush()) this.#options.onLine?.(line);
     this.#closed = { printed: this.printed, tail: this.tail(this.#options.tailLines) };
     closeSync(this.file);
+    closeSync(this.#own);
   }
 
   #size(): number {
@@ -164,7 +167,7 @@ export class EngineLog {
       if (aside !== undefined) this.#copy(aside, Math.max(aside.copied, size - this.#slice), size);
       rounds += 1;
     } while (this.#size() !== size && rounds < CATCH_UP_ROUNDS);
-    ftruncateSync(this.file, 0);
+    ftruncateSync(this.#own, 0);
     this.#noteCut();
     if (aside !== undefined) closeSync(aside.file);
   }
@@ -223,7 +226,7 @@ export class EngineLog {
 
   #read(position: number, length: number): Buffer {
     const buffer = Buffer.alloc(length);
-    return buffer.subarray(0, readSync(this.file, buffer, 0, length, position));
+    return buffer.subarray(0, readSync(this.#own, buffer, 0, length, position));
   }
 }
 

@@ -16,6 +16,7 @@ import {
 import { join } from 'node:path';
 import { z } from 'zod';
 import { engineFileName } from './engine-file-name.ts';
+import { lastUseOf, PASSPORT, readPassport, type PassportOnDisk } from './passport.ts';
 import type { ProcessTable } from './process-table.ts';
 import { codeOf, isMissing } from './system-error.ts';
 
@@ -54,9 +55,16 @@ type StoreOptions = {
   readonly state: string;
 };
 
+/** Which images of ours may outlive their catnap. */
+export type MayStay = (engine: string, prepared: boolean) => boolean;
+
+export type Found = { readonly image: Image; readonly manifest: ManifestOfImage; readonly passport: PassportOnDisk };
+
 /** Images on disk: a private folder each, with what it belongs to written in it before anything else. */
 export class ImageStore {
   readonly #options: StoreOptions;
+  /** Those that an engine of ours is to come back from. */
+  readonly #held = new Set<string>();
 
   constructor(options: StoreOptions) {
     this.#options = options;
@@ -87,8 +95,16 @@ export class ImageStore {
     return found.uid === process.geteuid?.() ? undefined : 'it belongs to another user';
   }
 
-  /** Why an image of this size would not fit. */
+  /** Why an image of this size would not fit, though those that only wait for another start made room for it, the longest unused first. */
   async lackOfRoom(bytes: number): Promise<string | undefined> {
+    for (const { image } of await this.#waiting()) {
+      if ((await this.#lack(bytes)) === undefined) return undefined;
+      await image.drop();
+    }
+    return this.#lack(bytes);
+  }
+
+  async #lack(bytes: number): Promise<string | undefined> {
     const { folder, maxBytes } = this.#options;
     const { bavail, bsize } = await statfs(folder);
     const free = bavail * bsize;
@@ -109,27 +125,69 @@ export class ImageStore {
     await mkdir(path, { mode: 0o700 });
     await writeFile(join(path, `${MANIFEST}.part`), `${JSON.stringify(full)}\n`, { mode: 0o600 });
     await rename(join(path, `${MANIFEST}.part`), join(path, MANIFEST));
+    this.hold(path);
     return new Image(path);
   }
 
+  /** While it is held, an image makes room for no other. */
+  hold(path: string): void {
+    this.#held.add(path);
+  }
+
+  release(path: string): void {
+    this.#held.delete(path);
+  }
+
+  /** The image of this engine that was kept for a later start: the one that goes on where it was before any that was prepared. */
+  async kept(engine: string): Promise<Found | undefined> {
+    const found = (await this.#waiting()).filter(({ manifest }) => manifest.engine === engine);
+    return found.findLast(({ passport }) => !passport.prepared) ?? found.at(-1);
+  }
+
+  /** Those of ours that nobody holds and that have a passport, the longest unused first. In a folder that others could have written to there are none. */
+  async #waiting(): Promise<readonly Found[]> {
+    const names = await this.#names();
+    if (names.length === 0 || (await this.#flaw()) !== undefined) return [];
+    const found: (Found & { readonly usedAt: number })[] = [];
+    for (const name of names) {
+      const path = join(this.#options.folder, name);
+      if (this.#held.has(path)) continue;
+      const [manifest, passport] = [await this.#manifestOf(path), await readPassport(path)];
+      if (manifest === undefined || passport === undefined || !this.#isOfHere(manifest)) continue;
+      found.push({ image: new Image(path, passport), manifest, passport, usedAt: await lastUseOf(path) });
+    }
+    return found.toSorted((a, b) => a.usedAt - b.usedAt);
+  }
+
+  async #manifestOf(path: string): Promise<ManifestOfImage | undefined> {
+    const text = await readFile(join(path, MANIFEST), 'utf8').catch(() => '');
+    return Manifest.safeParse(jsonOf(text)).data;
+  }
+
+  /** Nothing outlives its boot: its numbers, and the clocks it has seen. */
+  #isOfHere({ boot, namespace, state }: z.infer<typeof Owner>): boolean {
+    const { table, state: ours } = this.#options;
+    return boot === table.boot && namespace === table.namespace && state === ours;
+  }
+
   /**
-   * Removes what an earlier catnap has left. Its processes cannot be brought back by anybody but itself, so its images
-   * are of no use to us. Those of a catnap that runs are let be, and so is whatever is not ours. Gives how many went.
+   * Removes what an earlier catnap has left, but for what may stay. Those of a catnap that runs are let be, and so is
+   * whatever is not ours. Gives how many went.
    */
-  async sweep(): Promise<number> {
+  async sweep(mayStay: MayStay = () => false): Promise<number> {
     let removed = 0;
     const names = await this.#names();
     if (names.length > 0 && (await this.#flaw()) !== undefined) return removed;
     for (const name of names) {
       const path = join(this.#options.folder, name);
-      if (await this.#isKept(path)) continue;
+      if (await this.#isKept(path, mayStay)) continue;
       await rm(path, { recursive: true, force: true });
       removed += 1;
     }
     return removed;
   }
 
-  async #isKept(path: string): Promise<boolean> {
+  async #isKept(path: string, mayStay: MayStay): Promise<boolean> {
     let text: string;
     try {
       text = await readFile(join(path, MANIFEST), 'utf8');
@@ -146,10 +204,16 @@ export class ImageStore {
     const { boot, namespace, catnap, state } = owner.data;
     const isMe = catnap.pid === table.self.pid && catnap.started === table.self.started;
     if (boot !== table.boot) return false;
-    if (state === ours) return isMe && namespace === table.namespace;
+    if (state === ours) return (isMe && namespace === table.namespace) || this.#stays(path, mayStay);
     // Whether a catnap in another space of process numbers still lives cannot be seen from here.
     if (namespace !== table.namespace) return true;
     return table.look(catnap.pid)?.started === catnap.started;
+  }
+
+  async #stays(path: string, mayStay: MayStay): Promise<boolean> {
+    const [manifest, passport] = [await this.#manifestOf(path), await readPassport(path)];
+    if (manifest === undefined || passport === undefined) return false;
+    return this.#isOfHere(manifest) && mayStay(manifest.engine, passport.prepared);
   }
 
   async #used(): Promise<number> {
@@ -173,8 +237,14 @@ export class Image {
   #sealed: string | undefined;
   #bytes = 0;
 
-  constructor(path: string) {
+  constructor(path: string, sealed?: Pick<PassportOnDisk, 'listing' | 'bytes'>) {
     this.path = path;
+    this.#sealed = sealed?.listing;
+    this.#bytes = sealed?.bytes ?? 0;
+  }
+
+  get listing(): string {
+    return this.#sealed ?? '';
   }
 
   get bytes(): number {
@@ -216,16 +286,16 @@ export class Image {
 }
 
 /** What criu itself writes beside the image while it works with it. */
-const BESIDE = /\.log$|^root\.pid$|^stats-/;
+const BESIDE = new RegExp(`\\.log$|^root\\.pid$|^stats-|^${PASSPORT.replace('.', '\\.')}(\\.part)?$`);
 
 async function sizeOf(path: string): Promise<{ bytes: number; listing: string }> {
   let bytes = 0;
   const files: string[] = [];
   try {
     for (const name of (await readdir(path)).toSorted()) {
-      const { size, blocks } = await stat(join(path, name));
+      const { size, blocks, mtimeMs } = await stat(join(path, name));
       bytes += Math.max(size, blocks * 512);
-      if (!BESIDE.test(name)) files.push(`${name} ${size}`);
+      if (!BESIDE.test(name)) files.push(`${name} ${size} ${mtimeMs}`);
     }
   } catch (error) {
     if (!isMissing(error)) throw error;

@@ -57,9 +57,14 @@ export interface CheckpointHost {
   hold(child: Child, port: number): Promise<() => void>;
   /** Starts a program that works on the child and carries its mark. Killed as the child would be. */
   help(child: Child, argv: Argv, output: number): Promise<Started>;
-  /** Starts a program that brings the child back: same mark, log and record. */
-  revive(child: Child, argv: Argv, output: number): Promise<Reviving>;
+  /** Gives this port to nobody until it is released. */
+  keepPort(port: number): () => void;
+  /** Starts a program that brings the child back: same mark, log and record. One of an earlier catnap gets a log and a record again. */
+  revive(child: Child | Lost, argv: Argv, output: number): Promise<Reviving>;
 }
+
+/** A child of an earlier catnap, of which nothing is left but an image. */
+export type Lost = Pick<SpawnSpec, 'engine' | 'model' | 'port'> & { readonly mark: string };
 
 export type Reviving = {
   /** Until it has arrived this is the program, and whatever it has made so far. */
@@ -201,9 +206,13 @@ class LocalProcesses implements SystemProcesses, CheckpointHost {
     return started;
   }
 
-  async revive(child: Child, argv: Argv, output: number): Promise<Reviving> {
-    const old = this.#own(child);
-    const { mark, log, entry } = old.parts;
+  keepPort(port: number): () => void {
+    return this.#ports.keep(port);
+  }
+
+  async revive(child: Child | Lost, argv: Argv, output: number): Promise<Reviving> {
+    const old = 'mark' in child ? undefined : this.#own(child);
+    const { mark, log, entry } = old?.parts ?? (await this.#partsOf(child));
     const helper = await startProcess({ argv, cwd: undefined }, helperEnvironment(mark), output);
     const leader = this.table?.look(helper.pid);
     // The helper ends with the engine, and does not tell how that one ended.
@@ -218,7 +227,7 @@ class LocalProcesses implements SystemProcesses, CheckpointHost {
         onForgotten: () => this.#running.delete(revived),
       },
     );
-    this.#running.delete(old);
+    if (old !== undefined) this.#running.delete(old);
     this.#running.add(revived);
     await this.#complete(entry, leader);
     return {
@@ -232,6 +241,11 @@ class LocalProcesses implements SystemProcesses, CheckpointHost {
         return true;
       },
     };
+  }
+
+  async #partsOf(lost: Child | Lost): Promise<Pick<EngineProcess['parts'], 'mark' | 'log' | 'entry'>> {
+    if (!('mark' in lost)) throw new Error(`process ${lost.pid} is none of ours`);
+    return { mark: lost.mark, log: this.#openLog(lost), entry: await this.#record(lost, lost.mark) };
   }
 
   #own(child: Child): EngineProcess {
@@ -254,7 +268,7 @@ class LocalProcesses implements SystemProcesses, CheckpointHost {
     await this.#unlock();
   }
 
-  #openLog({ engine, model }: SpawnSpec): EngineLog {
+  #openLog({ engine, model }: Pick<SpawnSpec, 'engine' | 'model'>): EngineLog {
     const { logMaxBytes = 16 * 1024 * 1024, logKeep = 1, logTailLines = 500, onLine, onProblem } = this.#options;
     return new EngineLog({
       path: join(this.#logs, `${engineFileName(engine)}.log`),
@@ -267,7 +281,10 @@ class LocalProcesses implements SystemProcesses, CheckpointHost {
   }
 
   /** A full disk must not keep models from answering; what is lost is only the way back to the engine after a crash of ours. */
-  async #record({ engine, model, port }: SpawnSpec, mark: string): Promise<Entry | undefined> {
+  async #record(
+    { engine, model, port }: Pick<SpawnSpec, 'engine' | 'model' | 'port'>,
+    mark: string,
+  ): Promise<Entry | undefined> {
     const record: EngineRecord = {
       version: 1,
       engine,

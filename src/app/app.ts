@@ -27,6 +27,7 @@ import { progressOf } from '../runtime/progress.ts';
 import { LoadOverrides } from '../runtime/load-overrides.ts';
 import { Supervisor } from '../runtime/supervisor.ts';
 import { namesOf } from './names.ts';
+import { keptImages } from './checkpoints.ts';
 import { keepers } from './conversations.ts';
 import { absentLevels, levelsMissed } from './levels.ts';
 import { openMetricsPort, type MetricsPort } from './metrics-port.ts';
@@ -114,7 +115,7 @@ export class App {
       for (const leftover of await processes.reapLeftovers()) {
         telling.reporter.report({ kind: 'leftover-reaped', ...leftover });
       }
-      await app.#checkpoints.sweep();
+      await app.#checkpoints.sweep(keptImages(config));
       await app.#conversations
         .sweep(keepers(config))
         .catch((error: unknown) => warn(`kept conversations: ${String(error)}`));
@@ -181,6 +182,7 @@ export class App {
     const waiting = models.reduce((sum, model) => sum + model.waiting, 0);
     reporter.report({ kind: 'shutdown-asked', by, inFlight, waiting });
     this.#unwatch();
+    this.#checkpoints.leave();
     await this.#supervisor.shutDown(withinMs);
     await this.#costs.close();
     const lastBytes = Math.min(LAST_BYTES_MS, ms(config.shutdown_timeout_secs));
@@ -194,6 +196,7 @@ export class App {
   /** Kills every engine and waits a moment for the proof. */
   async stopNow(): Promise<void> {
     const { clock } = this.#options;
+    this.#checkpoints.leave();
     this.#processes.killAllNow();
     const enough = new Promise<void>((resolve) => clock.at(after(clock.now(), LAST_BYTES_MS), resolve));
     await Promise.race([this.#supervisor.shutDown(0), enough]);

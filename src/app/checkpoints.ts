@@ -1,8 +1,9 @@
 import { CriuCheckpoints } from '../adapters/checkpoints.ts';
 import { Criu } from '../adapters/criu.ts';
-import { ImageStore } from '../adapters/images.ts';
+import { ImageStore, type MayStay } from '../adapters/images.ts';
 import type { SystemProcesses } from '../adapters/processes.ts';
 import type { Config } from '../config/schema.ts';
+import { engineId, modelId } from '../core/kinds.ts';
 import type { Programs } from '../ports/programs.ts';
 
 type Parts = {
@@ -13,6 +14,16 @@ type Parts = {
 };
 
 const MIB = 1_048_576;
+
+/** Which images may outlive their catnap: of engines that there are, those that were prepared, and all where they are kept. */
+export function keptImages({ models, checkpoint }: Pick<Config, 'models' | 'checkpoint'>): MayStay {
+  const engines = new Set<string>(
+    Object.entries(models).flatMap(([name, { replicas }]) =>
+      Array.from({ length: replicas }, (_, replica) => engineId(modelId(name), replica)),
+    ),
+  );
+  return (engine, prepared) => engines.has(engine) && (prepared || checkpoint.keep_images);
+}
 
 /** Checkpoints as the config has them. */
 export function checkpointsOf({ config: { checkpoint }, processes, programs, onProblem }: Parts): CriuCheckpoints {
@@ -28,5 +39,5 @@ export function checkpointsOf({ config: { checkpoint }, processes, programs, onP
   const maxBytes = images_max_mib * MIB;
   const images = table === undefined ? undefined : new ImageStore({ folder, maxBytes, table, state });
   const portIsFree = (port: number): Promise<boolean> => processes.portIsFree(port);
-  return new CriuCheckpoints({ host, criu, images, portIsFree, onProblem });
+  return new CriuCheckpoints({ host, criu, images, programs, portIsFree, onProblem });
 }

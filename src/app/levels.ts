@@ -26,6 +26,8 @@ type Means = {
   readonly programs: Programs;
   readonly processes: Pick<Processes, 'ask'>;
   readonly checkpoints: Checkpoints;
+  /** Whether the images that are written are to be kept for every later start. */
+  readonly prepares?: boolean;
   readonly warned: (message: string) => void;
 };
 
@@ -57,7 +59,7 @@ export function levelsMissed(
 /** What makes the levels of each engine, given the sleep calls it has of its own. */
 export function levelMaker(
   config: Pick<Config, 'gpu' | 'checkpoint' | 'sleep_timeout_secs' | 'wake_timeout_secs'>,
-  { clock, gpu, machine, programs, processes, checkpoints, warned }: Means,
+  { clock, gpu, machine, programs, processes, checkpoints, prepares = false, warned }: Means,
 ): (model: ProcessModel, own: OwnSleep | undefined) => Sleeps {
   const memory = new MemoryProof({ clock, gpu, timeoutMs: ms(config.gpu.free_timeout_secs) });
   const program = config.checkpoint.cuda_checkpoint_path;
@@ -66,6 +68,7 @@ export function levelMaker(
   const freeMs = ms(config.gpu.free_timeout_secs);
   const answerMs = ms(config.wake_timeout_secs);
   const { sleep_first, cuda_driver: cudaDriver } = config.checkpoint;
+  const keeps = prepares ? 'prepared' : config.checkpoint.keep_images ? 'all' : 'no';
   const sleepsFirst = sleep_first === 2;
   return ({ levels_allowed: allowed }, own) => {
     const levels: Level[] = [];
@@ -76,7 +79,7 @@ export function levelMaker(
     if (own !== undefined && allowed.includes('hybrid')) levels.push(hybrid(own, suspension, answerMs));
     if (allowed.includes(4)) {
       const first = own !== undefined && sleepsFirst ? level2(own, answerMs) : undefined;
-      levels.push(new CheckpointLevel({ checkpoints, first, own, suspension, cudaDriver, answerMs }));
+      levels.push(new CheckpointLevel({ checkpoints, first, own, suspension, cudaDriver, keeps, answerMs }));
     }
     return new Levels(levels, { memory, answerMs, warned });
   };

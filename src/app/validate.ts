@@ -18,9 +18,10 @@ import { tableText } from '../validate/table.ts';
 import type { TrialLimits } from '../validate/trial.ts';
 import { allWell, validate } from '../validate/validation.ts';
 import { verdictsOf } from '../validate/verdicts.ts';
+import { callable } from './callable.ts';
+import { keptImages } from './checkpoints.ts';
 import { EXIT } from './exit.ts';
 import { driverOf, identityOf, versionOf } from './identity.ts';
-import { onSignals } from './signals.ts';
 import { ms } from './times.ts';
 import { bookIn } from './verdicts.ts';
 import { workshopOf } from './workshop.ts';
@@ -39,8 +40,6 @@ export type ValidateOptions = {
   readonly say: (line: string) => void;
 };
 
-/** As a shell counts a process that a signal ended. */
-const SIGNAL_CODES: Readonly<Record<string, number>> = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 };
 const MARGIN_MS = 5_000;
 const LONGEST_ANSWER_MS = 600_000;
 
@@ -87,7 +86,7 @@ async function run(options: ValidateOptions, means: Means, signal: AbortSignal):
   const { clock, processes, warned } = means;
   await processes.reapLeftovers();
   const { programs, http, gpu, checkpoints } = workshopOf({ config, env, ...means });
-  await checkpoints.sweep();
+  await checkpoints.sweep(keptImages(config));
   const results = await validate(
     {
       asked: asked(options.levels),
@@ -165,29 +164,4 @@ function limitsOf(model: ModelConfig, config: Config): TrialLimits {
     answerMs: Math.min(ms(model.response_timeout_secs), LONGEST_ANSWER_MS),
     settleMs: ms(config.gpu.free_timeout_secs),
   };
-}
-
-/** Does something that Ctrl+C may call off; the exit code when it was. Whatever happens, no engine is left. */
-async function callable(processes: SystemProcesses, work: (signal: AbortSignal) => Promise<number>): Promise<number> {
-  const callOff = new AbortController();
-  let by: string | undefined;
-  const lastResort = (): void => processes.killAllNow();
-  process.on('exit', lastResort);
-  const stopListening = onSignals({
-    stop: (signal) => {
-      by = signal;
-      callOff.abort(new Error(signal));
-    },
-    stopNow: (signal) => process.exit(SIGNAL_CODES[signal] ?? EXIT.failed),
-    hangUp: () => {},
-  });
-  try {
-    return await work(callOff.signal);
-  } catch (error) {
-    if (by === undefined) throw error;
-    return SIGNAL_CODES[by] ?? EXIT.failed;
-  } finally {
-    stopListening();
-    process.off('exit', lastResort);
-  }
 }

@@ -25,6 +25,8 @@ export type WorkshopMeans = {
   readonly clock: Clock;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly warned: (message: string) => void;
+  /** Whether images are written to be kept for every later start. */
+  readonly prepares?: boolean;
 };
 
 /** What engines are made with. */
@@ -37,7 +39,7 @@ export type Workshop = {
   readonly conversations: ReturnType<typeof conversationsOf>;
 };
 
-export function workshopOf({ config, processes, clock, env, warned }: WorkshopMeans): Workshop {
+export function workshopOf({ config, processes, clock, env, warned, prepares = false }: WorkshopMeans): Workshop {
   const programs = systemPrograms(env);
   const http = engineHttp();
   const nvidia = new NvidiaSmi(config.gpu.nvidia_smi_path, { clock, programs, processes });
@@ -50,6 +52,7 @@ export function workshopOf({ config, processes, clock, env, warned }: WorkshopMe
     programs,
     processes,
     checkpoints,
+    prepares,
     warned,
   });
   const conversations = conversationsOf(config);

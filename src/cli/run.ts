@@ -53,6 +53,7 @@ const STEERING = ['load', 'unload', 'sleep', 'wake', 'pin', 'unpin', 'logs', 're
 const COMMAND_WORDS: ReadonlySet<string> = new Set([
   'serve',
   'status',
+  'checkpoint',
   'doctor',
   'config',
   'check',
@@ -286,6 +287,22 @@ function tree(choose: (job: Job) => void, terminal: Terminal) {
           const { simulateCommand } = await import('./simulate.ts');
           const ms = (secs: number | undefined): number | undefined => (secs === undefined ? undefined : secs * 1_000);
           return simulateCommand({ ...rest, traces, speedUp, comeMs: ms(come), goMs: ms(go) }, terminal);
+        }),
+    )
+    .command(
+      'checkpoint <model>',
+      'Start a model, write its engine to disk, and let later starts begin from there',
+      (command) =>
+        json(model(command)).option('requests', {
+          type: 'string',
+          requiresArg: true,
+          coerce: once('--requests'),
+          describe: 'A file with a request on each line, which it answers first and has read then',
+        }),
+      ({ config, model: name, requests, json: asJson, verbose }) =>
+        choose(async () => {
+          const { checkpoint } = await import('./checkpoint.ts');
+          return checkpoint({ config, model: name, requests, json: asJson, verbose: verbose === true }, terminal);
         }),
     )
     .command(

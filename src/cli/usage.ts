@@ -40,6 +40,7 @@ const OPTIONS = [
 const COMMANDS = [
   'serve',
   'status',
+  'checkpoint',
   'doctor',
   'config',
   'config check',

@@ -88,11 +88,15 @@ export const CheckpointSchema = z.strictObject({
   ),
   images_dir: key(
     path().default('/tmp/llmux-checkpoints'),
-    'The folder that engines at level 4 are written to. It holds what their clients wrote, so it is closed to others; images of an earlier catnap are removed from it.',
+    'The folder that engines at level 4 are written to. It holds what their clients wrote, so it is closed to others; images of an earlier catnap are removed from it, but for what was kept (`keep_images`, `catnap checkpoint`).',
   ),
   images_max_mib: key(
     count(0, 1_073_741_824).default(0),
-    'How much all images together may take. An engine whose image would not fit is stopped instead. 0: what the disk has.',
+    'How much all images together may take. Those that only wait for a later start make room, the longest unused first; an engine whose image would not fit all the same is stopped instead. 0: what the disk has.',
+  ),
+  keep_images: key(
+    z.boolean().default(false),
+    'Whether an engine that is on disk when catnap stops, or is killed, comes back from there at its next start. Its image, with what clients wrote, stays on disk for so long. Ends with the boot of the machine.',
   ),
   sleep_first: key(
     z.union([z.literal(2), z.literal('none')]).default(2),

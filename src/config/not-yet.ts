@@ -8,7 +8,6 @@ export const NOT_YET_KEYS: ReadonlySet<string> = new Set([
   'capture',
   'eviction',
   'checkpoint_path',
-  'keep_images',
   'object_store',
   'wake',
   'sleep',

@@ -73,6 +73,8 @@ export type Fact =
       readonly port: number;
       /** As a person would type it, secrets masked. */
       readonly commandLine: string;
+      /** Of one that was brought back from an image that was kept: when that was written. */
+      readonly savedAt?: string;
     }
   | {
       readonly kind: 'swap-planned';

@@ -61,6 +61,8 @@ export type Running = {
   readonly port: number;
   /** As a person would type it, secrets masked. */
   readonly commandLine: string;
+  /** Of one that was brought back from an image that was kept: when that was written. */
+  readonly savedAt?: string;
 };
 
 /** What a driver tells its owner without being asked. */

@@ -1,4 +1,5 @@
 import { after, type EngineId, type ModelId, type NapLevel } from '../core/kinds.ts';
+import type { Launched } from '../ports/checkpoints.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { EngineAnswer, EngineHttp } from '../ports/engine-http.ts';
 import type { Child, Exit, Processes } from '../ports/process.ts';
@@ -24,6 +25,7 @@ type LifeTerms = {
   readonly born: number;
   readonly port: number;
   readonly commandLine: string;
+  readonly launched: Launched;
   readonly family: Family;
   readonly ending: EndingRules;
   readonly probeMs: number;
@@ -79,6 +81,10 @@ export class Life implements Sleeper {
 
   get clock(): Clock {
     return this.#means.clock;
+  }
+
+  get launched(): Launched {
+    return this.#terms.launched;
   }
 
   get child(): Child {

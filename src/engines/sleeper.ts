@@ -1,4 +1,5 @@
 import type { EngineId, ModelId, NapLevel } from '../core/kinds.ts';
+import type { Launched, Returning } from '../ports/checkpoints.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { EngineAnswer, EngineCall } from '../ports/engine-http.ts';
 import type { Child } from '../ports/process.ts';
@@ -15,6 +16,8 @@ export interface Sleeper {
   /** On how many GPUs processes of it work together. */
   readonly ranks: number;
   readonly clock: Clock;
+  /** With what it was started. */
+  readonly launched: Launched;
   /** The process that is the engine now: `pid` leads its group, `everyone()` is all that stems from it. */
   readonly child: Child;
   /** Asks the engine, with its key. The path begins with `/`. Never rejects. */
@@ -33,8 +36,28 @@ export interface Sleeper {
 
 export type CallTerms = Pick<EngineCall, 'method' | 'json' | 'limitMs' | 'headers'> & { readonly signal: AbortSignal };
 
+/** An engine that an earlier catnap has left on disk. */
+export interface KeptEngine {
+  readonly port: number;
+  readonly savedAt: string;
+  /** Whether it was made to be kept, and stays whatever becomes of this start. */
+  readonly prepared: boolean;
+  /** Why it would not be the engine that is started so; undefined: it is. */
+  change(launched: Launched): Promise<string | undefined>;
+  /** Begins to bring it back. */
+  begin(signal: AbortSignal): Promise<Returning>;
+  /** Sees it through, with its proofs, once what is on its way back is the engine's process. */
+  finish(sleeper: Sleeper, returning: Returning, order: Order): Promise<Done>;
+  /** Nothing will come of it now. */
+  letBe(): Promise<void>;
+  /** It is no good. */
+  remove(): Promise<void>;
+}
+
 /** The sleep calls of a family of engines, in the steps they have in common. Each rejects with a line that says what went wrong. */
 export interface OwnSleep {
+  /** Whether it remembers things of the engine that it has to give it again after a wake. */
+  readonly remembers?: boolean;
   /** Why the running engine cannot do this level: its version, how it was started. */
   hindrance(level: 1 | 2, sleeper: Sleeper, signal: AbortSignal): Promise<string | undefined>;
   /** Gives the GPU memory up. Level 1 keeps the weights in host memory, level 2 does not. */
@@ -64,6 +87,8 @@ export interface Sleeps {
   roused(sleeper: Sleeper): void;
   sleep(level: NapLevel, sleeper: Sleeper, order: Order): Promise<Done>;
   wake(level: NapLevel, sleeper: Sleeper, order: Order): Promise<Done>;
+  /** What an earlier catnap has kept of this engine; undefined: nothing. */
+  kept(engine: EngineId): Promise<KeptEngine | undefined>;
   /** Whether a process that sleeps so can act on SIGTERM. One that cannot is killed at once when it has to go. */
   hears(level: NapLevel): boolean;
   discard(level: NapLevel): Promise<void>;

@@ -1,5 +1,6 @@
 import { after, invariant, type EngineId, type Millis, type ModelId, type NapLevel } from '../core/kinds.ts';
 import type { EngineAnswer } from '../ports/engine-http.ts';
+import type { Launched } from '../ports/checkpoints.ts';
 import type { Child } from '../ports/process.ts';
 import { shown, type Argv } from './command-line.ts';
 import { DriverError, type Backend, type Done, type Driver, type Order, type Running } from './driver.ts';
@@ -7,7 +8,7 @@ import { inWords, SEARCHED, tellingLine, troubleIn } from './explain.ts';
 import { Life, originOf, type LifeMeans } from './life.ts';
 import { untilReady, type Readiness } from './readiness.ts';
 import { notSpawned } from './served.ts';
-import type { OwnSleep, Sleeps, Sleeper } from './sleeper.ts';
+import type { KeptEngine, OwnSleep, Sleeps, Sleeper } from './sleeper.ts';
 import { reasonOf, unlessAborted, within } from './wait.ts';
 
 /** What is particular to one family of servers that run as a process of ours. */
@@ -18,7 +19,7 @@ export interface Family {
   readonly readinessPath: string;
   isReady(answer: EngineAnswer): boolean;
   /** The command line for this port. Rejects when it cannot work, with what to change. */
-  launch(port: number): Promise<Launch>;
+  launch(port: number): Promise<Launched>;
   /** Whether the engine works although nothing is heard from it. Bounded by the signal alone. */
   prove(engine: Questioned): Promise<boolean>;
   readonly servedName: string;
@@ -34,12 +35,6 @@ export interface Family {
   /** Its own sleep calls, if it has any. */
   readonly ownSleep?: OwnSleep;
 }
-
-type Launch = {
-  readonly argv: Argv;
-  readonly env: Readonly<Record<string, string>>;
-  readonly cwd: string | undefined;
-};
 
 /** A running engine that is asked for a sign of life. */
 export type Questioned = {
@@ -77,6 +72,8 @@ export class SupervisedDriver implements Driver {
   #spawning: Promise<Life> | undefined;
   #starting: AbortController | undefined;
   #lastChild: Child | undefined;
+  /** What it was brought back from, if it was. */
+  #kept: KeptEngine | undefined;
   /** False after a warm-up that failed. */
   #warmsUp = true;
 
@@ -117,6 +114,8 @@ export class SupervisedDriver implements Driver {
     this.#starting = stopped;
     const deadline = after(clock.now(), this.#rules.startupMs);
     try {
+      const back = await this.#comeBack({ ...order, signal });
+      if (back !== undefined) return back;
       const port = await unlessAborted(this.#choosePort(), signal);
       const launch = await unlessAborted(this.#family.launch(port), signal);
       if (signal.aborted) throw reasonOf(signal);
@@ -171,6 +170,56 @@ export class SupervisedDriver implements Driver {
     return life?.backend !== undefined && life.works(signal);
   }
 
+  /** Brings it back from the image that an earlier catnap has kept of it; undefined: it has to be started afresh. */
+  async #comeBack(order: Order): Promise<Done | undefined> {
+    const { sleeps, events } = this.#means;
+    const { signal } = order;
+    const kept = await unlessAborted(sleeps.kept(this.#identity.engine), signal);
+    if (kept === undefined) return undefined;
+    let life: Life | undefined;
+    try {
+      const launched = await unlessAborted(this.#asKept(kept), signal);
+      const returning = kept.begin(signal);
+      this.#spawning = returning.then(({ child }) => this.#live(child, order.epoch, kept.port, launched));
+      life = await unlessAborted(this.#spawning, signal);
+      life.nap = 4;
+      const done = await unlessAborted(kept.finish(life, await returning, order), signal);
+      if (signal.aborted) throw reasonOf(signal);
+      if (life.child.hasExited) throw new DriverError('it ended as soon as it was awake');
+      this.#kept = kept;
+      const { commandLine, child } = life;
+      events.spawned({ pid: child.pid, port: kept.port, commandLine, savedAt: kept.savedAt });
+      life.rouse();
+      sleeps.roused(life);
+      return done;
+    } catch (error) {
+      if (signal.aborted) throw reasonOf(signal);
+      const why = error instanceof Error ? error.message : String(error);
+      events.warned(`it is started afresh and not brought back as it was at ${kept.savedAt}: ${why}`);
+      this.#spawning = undefined;
+      await (life === undefined ? kept.letBe() : this.#giveUp(life, kept));
+      return undefined;
+    }
+  }
+
+  /** With what it would be started now, if that is with what it was started then. */
+  async #asKept(kept: KeptEngine): Promise<Launched> {
+    const { port } = this.#rules;
+    if (port !== undefined && port !== kept.port)
+      throw new DriverError(`it listened on port ${kept.port}, and its port is ${port} now`);
+    const launched = await this.#family.launch(kept.port);
+    const change = await kept.change(launched);
+    if (change !== undefined) throw new DriverError(change);
+    return launched;
+  }
+
+  /** What has come back is of no use: nothing of it may be left when another is started. */
+  async #giveUp(life: Life, kept: KeptEngine): Promise<void> {
+    life.stopping ??= this.#end(life, false);
+    await life.stopping;
+    await kept.remove();
+  }
+
   async #choosePort(): Promise<number> {
     const { processes } = this.#means;
     const { port } = this.#rules;
@@ -215,18 +264,31 @@ export class SupervisedDriver implements Driver {
     return life;
   }
 
-  async #spawn(born: number, port: number, launch: Launch): Promise<Life> {
-    const child = await this.#means.processes.spawn({ ...this.#identity, ...launch, port }).catch(notSpawned);
+  async #spawn(born: number, port: number, launched: Launched): Promise<Life> {
+    const child = await this.#means.processes.spawn({ ...this.#identity, ...launched, port }).catch(notSpawned);
+    const life = this.#live(child, born, port, launched);
+    this.#means.events.spawned({ pid: child.pid, port, commandLine: life.commandLine });
+    return life;
+  }
+
+  #live(child: Child, born: number, port: number, launched: Launched): Life {
     const { graceMs, stopMs: boundMs, probeMs } = this.#rules;
     const command = this.#family.stopCommand?.(child.pid, port);
-    const commandLine = shown(launch.argv);
+    const commandLine = shown(launched.argv);
     const ending = { graceMs, boundMs, command };
-    const terms = { ...this.#identity, born, port, commandLine, family: this.#family, ending, probeMs };
-    const life = new Life(terms, child, this.#means);
+    const terms = { ...this.#identity, born, port, commandLine, launched, family: this.#family, ending, probeMs };
+    const events = { ...this.#means.events, exited: (of: number, reason: string) => this.#exited(of, reason) };
+    const life = new Life(terms, child, { ...this.#means, events });
     this.#life = life;
     this.#lastChild = child;
-    this.#means.events.spawned({ pid: child.pid, port, commandLine });
     return life;
+  }
+
+  /** What an engine was brought back from that has failed since is not used again. */
+  #exited(born: number, reason: string): void {
+    void this.#kept?.remove();
+    this.#kept = undefined;
+    this.#means.events.exited(born, reason);
   }
 
   #untilReady(life: Life, deadline: Millis, signal: AbortSignal): Promise<Readiness> {

@@ -44,6 +44,10 @@ export class VllmSleep implements OwnSleep {
     this.#adapters = new VllmAdapters(terms.stepMs);
   }
 
+  get remembers(): boolean {
+    return this.#terms.lora;
+  }
+
   async hindrance(level: 1 | 2, sleeper: Sleeper, signal: AbortSignal): Promise<string | undefined> {
     const { names, speculates, lora, loraAtRunTime } = this.#terms;
     if (level === 2 && speculates) return 'vLLM does not load the weights of a draft model again after level 2';

@@ -162,8 +162,9 @@ function failed({ engine, model, failure, retryInMs }: Of<'engine-failed'>): str
   return `${engineName(engine, model)} ${TRIED[failure.during]}${inARow(failure)}: ${failure.reason}; ${next}`;
 }
 
-function started({ engine, model, pid, port }: Of<'engine-started'>): string {
-  return `${engineName(engine, model)} has started (pid ${pid}, port ${port})`;
+function started({ engine, model, pid, port, savedAt }: Of<'engine-started'>): string {
+  const how = savedAt === undefined ? 'has started' : `is back as it was at ${savedAt}`;
+  return `${engineName(engine, model)} ${how} (pid ${pid}, port ${port})`;
 }
 
 function inARow({ attempts }: Failure): string {

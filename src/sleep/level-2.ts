@@ -4,15 +4,25 @@ import { reasonOf, within } from '../engines/wait.ts';
 import type { Level } from './level.ts';
 import { timed } from './timed.ts';
 
+export type Level2 = Level & {
+  /** What it answered to the sample question when it was well. */
+  sample: string | undefined;
+};
+
 /**
  * Weights given up and loaded again, by calls of the engine's own. Weights that were never loaded again make an engine
  * that is healthy in every respect and talks rubbish, so what it says is looked at.
  */
-export function level2(own: OwnSleep, answerMs: number): Level {
-  /** What it answered to the sample question when it was well. */
+export function level2(own: OwnSleep, answerMs: number): Level2 {
   let well: string | undefined;
   return {
     level: 2,
+    get sample() {
+      return well;
+    },
+    set sample(text) {
+      well = text;
+    },
     hindrance: (sleeper, signal) => own.hindrance(2, sleeper, signal),
     sleep: (sleeper, { signal }) =>
       timed(sleeper.clock, async () => {

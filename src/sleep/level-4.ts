@@ -1,33 +1,46 @@
+import type { EngineId, Millis } from '../core/kinds.ts';
 import { DriverError, type Done, type Order } from '../engines/driver.ts';
-import type { OwnSleep, Sleeper } from '../engines/sleeper.ts';
+import type { KeptEngine, OwnSleep, Sleeper } from '../engines/sleeper.ts';
 import { reasonOf } from '../engines/wait.ts';
-import { CheckpointError, type Checkpoint, type Checkpoints } from '../ports/checkpoints.ts';
+import { CheckpointError, type Checkpoint, type Checkpoints, type Returning } from '../ports/checkpoints.ts';
+import type { Level2 } from './level-2.ts';
 import type { Level } from './level.ts';
 import type { Suspension } from './suspension.ts';
 
 /** What level 4 needs of a suspension. */
 type GpuWay = Pick<
   Suspension,
-  'concerns' | 'unusable' | 'lackOfMemory' | 'suspend' | 'note' | 'untilRoom' | 'resume' | 'proveRunning'
+  | 'frozen'
+  | 'recall'
+  | 'concerns'
+  | 'unusable'
+  | 'lackOfMemory'
+  | 'suspend'
+  | 'note'
+  | 'untilRoom'
+  | 'resume'
+  | 'proveRunning'
 >;
 
 type CheckpointMeans = {
   readonly checkpoints: Checkpoints;
   /** What the engine is put to first where it can be, so that the image is small. */
-  readonly first: Level | undefined;
+  readonly first: Level2 | undefined;
   /** The sleep calls it has of its own. */
   readonly own: OwnSleep | undefined;
   /** What empties the GPU before the dump, and fills it after the restore. */
   readonly suspension: GpuWay;
   /** Whether that is done by catnap, or by the plugin of criu. */
   readonly cudaDriver: 'self' | 'plugin';
+  /** Whether its images are to outlive this catnap: one was asked for, or every one is. */
+  readonly keeps: 'no' | 'all' | 'prepared';
   /** How long it may take to answer once it is back, before what was done first is undone. */
   readonly answerMs: number;
 };
 
 /** What was done to an engine before it went to disk, and has to be undone when it is back. */
 type Before = {
-  readonly first: Level | undefined;
+  readonly first: Level2 | undefined;
   readonly onGpu: boolean;
 };
 
@@ -69,18 +82,48 @@ export class CheckpointLevel implements Level {
   }
 
   async wake(sleeper: Sleeper, order: Order): Promise<Done> {
-    const { suspension, answerMs } = this.#means;
+    const { suspension } = this.#means;
     const { clock } = sleeper;
     const from = clock.now();
     const saved = this.#saved;
     if (saved === undefined) throw new DriverError(`${sleeper.name} is not on disk`);
     // Where there is no room for it, it need not come back at all.
     if (saved.onGpu) await suspension.untilRoom(sleeper, order.signal);
-    await this.#restore(sleeper, saved.checkpoint, order.signal);
-    if (saved.onGpu) await this.#returnToGpu(sleeper, order.signal);
+    const returning = await saved.checkpoint.restore(order.signal).catch(notBack(sleeper));
+    return this.#finish(sleeper, returning, order, from);
+  }
+
+  async kept(engine: EngineId): Promise<KeptEngine | undefined> {
+    const image = await this.#means.checkpoints.kept(engine);
+    if (image === undefined) return undefined;
+    const { port, savedAt, prepared, before, checkpoint } = image;
+    return {
+      ...{ port, savedAt, prepared },
+      change: (launched) => image.change(launched),
+      begin: (signal) => checkpoint.restore(signal),
+      finish: async (sleeper, returning, order) => {
+        const { suspension, first } = this.#means;
+        if (before.slept && first === undefined)
+          throw new DriverError('it cannot be woken from level 2 as it is started now');
+        if (before.gpu !== null) suspension.recall({ ...before.gpu, needs: new Map(Object.entries(before.gpu.needs)) });
+        if (first !== undefined && before.sample !== null) first.sample = before.sample;
+        this.#saved = { checkpoint, first: before.slept ? first : undefined, onGpu: before.gpu !== null };
+        return this.#finish(sleeper, returning, order, sleeper.clock.now());
+      },
+      letBe: () => checkpoint.drop(),
+      remove: () => image.remove(),
+    };
+  }
+
+  /** Once criu is at it: all that was done before the dump, undone in the reverse order. */
+  async #finish(sleeper: Sleeper, returning: Returning, order: Order, from: Millis): Promise<Done> {
+    const { clock } = sleeper;
+    const saved = this.#saved;
+    await this.#untilBack(sleeper, returning);
+    if (saved?.onGpu === true) await this.#returnToGpu(sleeper, order.signal);
     const backAt = clock.now();
-    await sleeper.untilReady(answerMs, order.signal);
-    const woken = await saved.first?.wake(sleeper, order);
+    await sleeper.untilReady(this.#means.answerMs, order.signal);
+    const woken = await saved?.first?.wake(sleeper, order);
     await this.discard();
     const actMs = backAt - from + (woken?.actMs ?? 0);
     return { actMs, proofMs: clock.now() - from - actMs };
@@ -92,8 +135,18 @@ export class CheckpointLevel implements Level {
     await saved?.checkpoint.drop();
   }
 
+  async #keep(sleeper: Sleeper, { first, onGpu, checkpoint }: Saved): Promise<void> {
+    const { keeps, own, suspension } = this.#means;
+    // What such an engine has to be given again after its wake is known to this catnap alone.
+    if (keeps === 'no' || own?.remembers === true) return;
+    const { pids, needs } = suspension.frozen;
+    const gpu = onGpu ? { pids, needs: Object.fromEntries(needs) } : null;
+    const before = { slept: first !== undefined, sample: first?.sample ?? null, gpu };
+    await checkpoint.keep({ launched: sleeper.launched, before, prepared: keeps === 'prepared' });
+  }
+
   /** What it cannot be put to here is left out: the image is larger then. */
-  async #sleepFirst(sleeper: Sleeper, order: Order): Promise<Level | undefined> {
+  async #sleepFirst(sleeper: Sleeper, order: Order): Promise<Level2 | undefined> {
     const { first } = this.#means;
     if (first === undefined || (await first.hindrance(sleeper, order.signal)) !== undefined) return undefined;
     await first.sleep(sleeper, order);
@@ -102,7 +155,7 @@ export class CheckpointLevel implements Level {
 
   async #leaveGpu(sleeper: Sleeper, signal: AbortSignal): Promise<void> {
     const { suspension, cudaDriver } = this.#means;
-    const lack = await suspension.lackOfMemory(sleeper);
+    const lack = await suspension.lackOfMemory(sleeper, 0);
     if (lack !== undefined) throw new DriverError(`${sleeper.name} cannot sleep at level 4: ${lack}`);
     await (cudaDriver === 'self' ? suspension.suspend(sleeper, signal) : suspension.note(sleeper, signal));
   }
@@ -124,6 +177,7 @@ export class CheckpointLevel implements Level {
         throw reasonOf(signal);
       }
       this.#saved = { ...before, checkpoint };
+      await this.#keep(sleeper, this.#saved);
     } catch (error) {
       if (!child.hasExited) sleeper.takeBack(child);
       throw failed(`${sleeper.name} cannot sleep at level 4`, error);
@@ -131,18 +185,19 @@ export class CheckpointLevel implements Level {
   }
 
   /** What is on its way back is the engine's process at once, so that a stop finds it; its end is no crash until it is there. */
-  async #restore(sleeper: Sleeper, checkpoint: Checkpoint, signal: AbortSignal): Promise<void> {
-    try {
-      const { child, back } = await checkpoint.restore(signal);
-      sleeper.takeBack(child);
-      sleeper.letGo();
-      await back;
-      sleeper.takeBack(child);
-    } catch (error) {
-      throw failed(`${sleeper.name} did not come back from disk`, error);
-    }
+  async #untilBack(sleeper: Sleeper, { child, back }: Returning): Promise<void> {
+    sleeper.takeBack(child);
+    sleeper.letGo();
+    await back.catch(notBack(sleeper));
+    sleeper.takeBack(child);
   }
 }
+
+const notBack =
+  ({ name }: Sleeper) =>
+  (error: unknown): never => {
+    throw failed(`${name} did not come back from disk`, error);
+  };
 
 function failed(what: string, error: unknown): Error {
   if (error instanceof CheckpointError) return new DriverError(`${what}: ${error.message}`);

@@ -1,6 +1,6 @@
-import type { NapLevel } from '../core/kinds.ts';
+import type { EngineId, NapLevel } from '../core/kinds.ts';
 import type { Done, Order } from '../engines/driver.ts';
-import type { Sleeper } from '../engines/sleeper.ts';
+import type { KeptEngine, Sleeper } from '../engines/sleeper.ts';
 
 /** One way to put an engine away and to get it back. One instance per engine; it may remember what it needs for the way back. */
 export interface Level {
@@ -17,6 +17,8 @@ export interface Level {
   sleep(sleeper: Sleeper, order: Order): Promise<Done>;
   /** When it rejects the process is ended and started again. The engine is probed afterwards, by others. */
   wake(sleeper: Sleeper, order: Order): Promise<Done>;
+  /** What an earlier catnap has kept of this engine; undefined: nothing. */
+  kept?(engine: EngineId): Promise<KeptEngine | undefined>;
   /** The sleeper will not be woken any more: what was kept for it (an image on disk) can go. Its process is proven gone by then. */
   discard?(): Promise<void>;
 }

@@ -1,6 +1,6 @@
-import type { NapLevel } from '../core/kinds.ts';
+import type { EngineId, NapLevel } from '../core/kinds.ts';
 import { DriverError, type Done, type Order } from '../engines/driver.ts';
-import type { Sleeper, Sleeps } from '../engines/sleeper.ts';
+import type { KeptEngine, Sleeper, Sleeps } from '../engines/sleeper.ts';
 import { reasonOf, within } from '../engines/wait.ts';
 import { isRubbish, sampled } from './level-2.ts';
 import type { Level } from './level.ts';
@@ -64,6 +64,20 @@ export class Levels implements Sleeps {
   async wake(level: NapLevel, sleeper: Sleeper, order: Order): Promise<Done> {
     const { actMs, proofMs } = await this.#way(level, sleeper).wake(sleeper, order);
     const answers = await timed(sleeper.clock, () => this.#answers(level, sleeper, order.signal));
+    return { actMs, proofMs: proofMs + answers.actMs };
+  }
+
+  async kept(engine: EngineId): Promise<KeptEngine | undefined> {
+    for (const level of this.#levels.values()) {
+      const kept = await level.kept?.(engine);
+      if (kept !== undefined) return { ...kept, finish: (...terms) => this.#finish(kept, terms) };
+    }
+    return undefined;
+  }
+
+  async #finish(kept: KeptEngine, [sleeper, returning, order]: Parameters<KeptEngine['finish']>): Promise<Done> {
+    const { actMs, proofMs } = await kept.finish(sleeper, returning, order);
+    const answers = await timed(sleeper.clock, () => this.#answers(4, sleeper, order.signal));
     return { actMs, proofMs: proofMs + answers.actMs };
   }
 

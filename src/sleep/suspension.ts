@@ -23,7 +23,7 @@ const HOST_MARGIN_MIB = 1_024;
 type Held = { readonly pid: number; readonly uuid: string; readonly mib: number };
 
 /** Those that were on the GPU, and how much they need of each to come back. */
-type Frozen = { readonly pids: readonly number[]; readonly needs: ReadonlyMap<string, number> };
+export type Frozen = { readonly pids: readonly number[]; readonly needs: ReadonlyMap<string, number> };
 
 const NONE: Frozen = { pids: [], needs: new Map() };
 
@@ -37,6 +37,15 @@ export class Suspension {
 
   constructor(means: SuspensionMeans) {
     this.#means = means;
+  }
+
+  get frozen(): Frozen {
+    return this.#frozen;
+  }
+
+  /** What another suspension, of an earlier catnap, has left frozen. */
+  recall(frozen: Frozen): void {
+    this.#frozen = frozen;
   }
 
   /** Whether any of its processes is on a GPU. Where neither the driver nor what they have mapped tells, each is asked. */
@@ -67,8 +76,8 @@ export class Suspension {
   }
 
   /** What it holds on the GPU now goes to host memory, if only for a while. */
-  async lackOfMemory(sleeper: Sleeper): Promise<string | undefined> {
-    const needs = sum(await this.#held(sleeper, RECENT_MS));
+  async lackOfMemory(sleeper: Sleeper, maxAgeMs = RECENT_MS): Promise<string | undefined> {
+    const needs = sum(await this.#held(sleeper, maxAgeMs));
     const available = await this.#means.machine.availableMib();
     if (available === undefined || needs + HOST_MARGIN_MIB <= available) return undefined;
     return `its ${needs} MiB of GPU memory do not fit into host memory: ${available} MiB are available`;

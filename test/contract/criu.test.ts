@@ -72,7 +72,7 @@ function checkpointsOf(command: string, images: ImageStore, processes: SystemPro
   const onProblem = (message: string): never => {
     throw new Error(message);
   };
-  return new CriuCheckpoints({ host, criu, images, portIsFree, onProblem });
+  return new CriuCheckpoints({ host, criu, images, programs, portIsFree, onProblem });
 }
 
 type Engine = { child: Child; readonly port: number; readonly origin: string };

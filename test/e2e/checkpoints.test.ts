@@ -3,7 +3,7 @@ import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import type { ConfigInput } from '../../src/config/schema.ts';
-import type { Catnap } from '../helpers/catnap.ts';
+import { writeConfig, type Catnap } from '../helpers/catnap.ts';
 import { requireCriu } from '../helpers/criu.ts';
 import { test as base, type Llama } from '../helpers/e2e.ts';
 import { randomModel } from '../helpers/models.ts';
@@ -19,13 +19,19 @@ const test = base.extend('disk', async ({ skip, folder, llama }) => {
     criu,
     images,
     saved: () => (existsSync(images) ? readdirSync(images) : []),
-    config: (more: Partial<ConfigInput['checkpoint']> = {}): Promise<ConfigInput> =>
-      configOf(llama, { criu_path: criu, images_dir: images, ...more }),
+    config: (more: Partial<ConfigInput['checkpoint']> = {}, model: LlamaMore = {}): Promise<ConfigInput> =>
+      configOf(llama, { criu_path: criu, images_dir: images, ...more }, model),
   };
 });
 
-async function configOf(llama: Llama, checkpoint: ConfigInput['checkpoint']): Promise<ConfigInput> {
-  const more = { sleep_level: 4 as const, llama_server_n_ctx: 2_048, llama_server_parallel: 1 };
+type LlamaMore = Parameters<Llama['file']>[1];
+
+async function configOf(
+  llama: Llama,
+  checkpoint: ConfigInput['checkpoint'],
+  model: LlamaMore = {},
+): Promise<ConfigInput> {
+  const more = { sleep_level: 4 as const, llama_server_n_ctx: 2_048, llama_server_parallel: 1, ...model };
   const [alpha, beta] = await Promise.all([randomModel({ seed: 1 }), randomModel({ seed: 2 })]);
   return { models: { alpha: llama.file(alpha, more), beta: llama.file(beta, more) }, checkpoint };
 }
@@ -158,6 +164,62 @@ test('after kill -9 of catnap nothing is left of an engine on disk once it has s
     true,
   ]);
   expect((await say(second, 'beta')).text).toBe(text);
+});
+
+test('what was written ahead answers the first request of every later catnap, with what it has read', async ({
+  expect,
+  start,
+  run,
+  folder,
+  disk,
+}) => {
+  const config = await disk.config();
+  const written = join(folder, 'requests.jsonl');
+  writeFileSync(written, `${JSON.stringify({ prompt: PROMPT })}\n`);
+  const path = writeConfig(folder, config);
+  const { code, out, err } = await run(['--config', path, 'checkpoint', 'alpha', '--requests', written, '--json']);
+  expect([code, err.split('\n')[0]]).toEqual([0, 'alpha: it is started']);
+  const { bytes, port } = JSON.parse(out);
+  expect(bytes).toBeGreaterThan(1_000_000);
+  for (let round = 0; round < 2; round += 1) {
+    const catnap = await start(config);
+    expect(await say(catnap, 'alpha')).toMatchObject({ read: 1 });
+    expect(catnap.facts('engine-started')).toMatchObject([{ port, savedAt: expect.any(String) }]);
+    expect((await catnap.engine('alpha')).port).toBe(port);
+    expect((await catnap.stop()).code).toBe(0);
+    expect(disk.saved()).toHaveLength(1);
+  }
+});
+
+test('where images are kept, an engine on disk outlives its catnap, and comes back once where nothing has changed', async ({
+  expect,
+  start,
+  launch,
+  disk,
+}) => {
+  const config = await disk.config({ keep_images: true });
+  const first = await start(config);
+  const alpha = await say(first, 'alpha');
+  const { pid } = await first.engine('alpha');
+  await say(first, 'beta');
+  expect((await first.stop()).code).toBe(0);
+  expect(disk.saved()).toHaveLength(1);
+
+  const second = await launch(config).listens();
+  expect(await say(second, 'alpha')).toEqual({ text: alpha.text, read: 1, cached: alpha.read - 1 });
+  expect((await second.engine('alpha')).pid).toBe(pid);
+  expect(disk.saved()).toEqual([]);
+  await say(second, 'beta');
+  second.signal('SIGKILL');
+  await second.exited;
+  expect(disk.saved()).toHaveLength(1);
+
+  const third = await start(await disk.config({ keep_images: true }, { llama_server_n_ctx: 4_096 }));
+  expect(await say(third, 'alpha')).toMatchObject({ text: alpha.text, cached: 0 });
+  expect(third.facts('warned').map(({ message }) => message)).toContainEqual(
+    expect.stringMatching(/^alpha#0: it is started afresh and not brought back .*: its command line, its environment/),
+  );
+  expect(disk.saved()).toEqual([]);
 });
 
 test('a catnap killed in the middle of a dump leaves neither criu nor the engine behind', async ({

@@ -23,7 +23,7 @@ async function machine(folder: string, onRevive: (revived: ScriptedChild) => voi
   const child = new ScriptedChild(700);
   const revived = new ScriptedChild(701);
   const host: CheckpointHost = {
-    ...{ table, state: 's', markOf: () => '0'.repeat(32), hold: async () => () => {} },
+    ...{ table, state: 's', markOf: () => '0'.repeat(32), hold: async () => () => {}, keepPort: () => () => {} },
     async help() {
       child.exit(null, 'SIGKILL');
       return { pid: 2_000_000, exited: Promise.resolve({ code: 0, signal: null }) };
@@ -43,6 +43,7 @@ async function machine(folder: string, onRevive: (revived: ScriptedChild) => voi
       { programs, processes, isRoot: true },
     ),
     images: new ImageStore({ folder: join(folder, 'images'), maxBytes: 0, table, state: 's' }),
+    programs,
     portIsFree: async () => true,
     onProblem: () => {},
   });

@@ -1,7 +1,18 @@
-import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, test } from 'vitest';
 import { ImageStore } from '../../../src/adapters/images.ts';
+import { writePassport } from '../../../src/adapters/passport.ts';
 import type { ProcessTable } from '../../../src/adapters/process-table.ts';
 import { testFolder } from '../../helpers/survivors.ts';
 
@@ -146,4 +157,60 @@ test('a sealed image is good as long as it is as it was, whatever is logged besi
   await image.drop();
   expect(existsSync(image.path)).toBe(false);
   expect(await image.change()).toContain('was changed or removed by somebody');
+});
+
+const before = { slept: false, sample: null, gpu: null };
+
+/** Leaves an image with a passport behind, so many days ago. */
+async function leftWithPassport(
+  engine: string,
+  { prepared = false, days = 0, who = {} }: { prepared?: boolean; days?: number; who?: Who } = {},
+) {
+  const by = store({ pid: 99, ...who });
+  await by.prepare();
+  const image = await by.create({ ...alpha, engine });
+  writeFileSync(join(image.path, 'pages-1.img'), 'x'.repeat(1_000));
+  await image.seal();
+  await writePassport(image.path, { key: 'k', prepared, before, listing: image.listing, bytes: image.bytes });
+  const at = new Date(Date.now() - days * 86_400_000);
+  utimesSync(join(image.path, 'kept.json'), at, at);
+  return image.path;
+}
+
+test('an image with a passport stays where it may, of this boot and this state folder alone', async ({ expect }) => {
+  const stays = await leftWithPassport('alpha#0');
+  await leftWithPassport('alpha#0', { who: { boot: 'an earlier one' } });
+  await leftWithPassport('gone#0');
+  await left({ pid: 99 });
+  expect(await store().sweep((engine) => engine === 'alpha#0')).toBe(3);
+  expect(readdirSync(images).map((name) => join(images, name))).toEqual([stays]);
+  expect((await store().kept('alpha#0'))?.image.path).toBe(stays);
+  expect(await store({ boot: 'a later one' }).kept('alpha#0')).toBeUndefined();
+  expect(await store({ state: 'of another' }).kept('alpha#0')).toBeUndefined();
+  expect(await store().kept('beta#0')).toBeUndefined();
+});
+
+test('what goes on where it was comes before what was prepared', async ({ expect }) => {
+  const once = await leftWithPassport('alpha#0', { days: 2 });
+  await leftWithPassport('alpha#0', { prepared: true });
+  expect((await store().kept('alpha#0'))?.image.path).toBe(once);
+});
+
+test('those that only wait make room, the longest unused first, and those that are held do not', async ({ expect }) => {
+  const old = await leftWithPassport('alpha#0', { prepared: true, days: 2 });
+  const newer = await leftWithPassport('beta#0', { prepared: true, days: 1 });
+  const room = store({}, 40_000);
+  const mine = await room.create({ ...alpha, engine: 'gamma#0' });
+  writeFileSync(join(mine.path, 'pages-1.img'), 'x'.repeat(1_000));
+  expect(await room.lackOfRoom(15_000)).toBeUndefined();
+  expect([existsSync(old), existsSync(newer), existsSync(mine.path)]).toEqual([false, true, true]);
+  expect(await room.lackOfRoom(39_000)).toMatch(/of checkpoint.images_max_mib/);
+  expect([existsSync(newer), existsSync(mine.path)]).toEqual([false, true]);
+});
+
+test('in a folder that others may have written to there is nothing to bring back', async ({ expect }) => {
+  await leftWithPassport('alpha#0');
+  renameSync(images, `${images}.theirs`);
+  symlinkSync(`${images}.theirs`, images);
+  expect(await store().kept('alpha#0')).toBeUndefined();
 });

@@ -101,6 +101,7 @@ const noConversations: Conversations = { unfit: none, folder: none, keyOf: none,
 const noCheckpoints: Checkpoints = {
   hindrance: async () => 'there are no checkpoints here',
   save: () => Promise.reject(new Error('there are no checkpoints here')),
+  kept: async () => undefined,
 };
 
 /** An order and the means to withdraw it. */

@@ -1,7 +1,13 @@
 import { describe, test } from 'vitest';
 import type { ModelInput } from '../../../src/config/schema.ts';
-import { CheckpointError, type Checkpoint, type Checkpoints } from '../../../src/ports/checkpoints.ts';
-import type { Level } from '../../../src/sleep/level.ts';
+import {
+  CheckpointError,
+  type Checkpoint,
+  type Checkpoints,
+  type KeptImage,
+  type Passport,
+} from '../../../src/ports/checkpoints.ts';
+import type { Level2 } from '../../../src/sleep/level-2.ts';
 import { CheckpointLevel } from '../../../src/sleep/level-4.ts';
 import { failureOf, oneEngine, order, startUp, watched } from '../engines/one-engine.ts';
 import { answered, ScriptedChild } from '../engines/scripted-ports.ts';
@@ -11,6 +17,8 @@ const ALPHA: ModelInput = { backend: 'command', command: ['srv', '--port', '${PO
 /** A machine on which a save kills the process and a return gives another, unless the test says otherwise. */
 class ScriptedCheckpoints implements Checkpoints {
   readonly did: string[] = [];
+  readonly passports: Passport[] = [];
+  left: KeptImage | undefined;
   hinders: string | undefined;
   onSave: () => void = () => undefined;
   onRestore: () => void = () => undefined;
@@ -19,6 +27,10 @@ class ScriptedCheckpoints implements Checkpoints {
 
   async hindrance(): Promise<string | undefined> {
     return this.hinders;
+  }
+
+  async kept(): Promise<KeptImage | undefined> {
+    return this.left;
   }
 
   async save(child: ScriptedChild): Promise<Checkpoint> {
@@ -33,6 +45,7 @@ class ScriptedCheckpoints implements Checkpoints {
         return { child: this.returned, back: this.back };
       },
       drop: async () => void this.did.push('drop'),
+      keep: async (passport) => void this.passports.push(passport),
     };
   }
 }
@@ -43,6 +56,8 @@ type Gpu = ConstructorParameters<typeof CheckpointLevel>[0]['suspension'];
 function gpuWay(did: string[], over: Partial<Gpu> = {}): Gpu {
   const step = (name: string) => async () => void did.push(name);
   return {
+    frozen: { pids: [], needs: new Map() },
+    recall: () => void did.push('recall'),
     concerns: async () => false,
     unusable: async () => undefined,
     lackOfMemory: async () => undefined,
@@ -55,21 +70,26 @@ function gpuWay(did: string[], over: Partial<Gpu> = {}): Gpu {
   };
 }
 
-type Terms = { readonly first?: Level; readonly gpu?: Partial<Gpu>; readonly cudaDriver?: 'self' | 'plugin' };
+type Means = ConstructorParameters<typeof CheckpointLevel>[0];
+type Terms = Partial<Pick<Means, 'first' | 'cudaDriver' | 'keeps'>> & { readonly gpu?: Partial<Gpu> };
 
-async function awake({ first, gpu = {}, cudaDriver = 'self' }: Terms = {}, checkpoints = new ScriptedCheckpoints()) {
+async function awake(
+  { first, gpu = {}, cudaDriver = 'self', keeps = 'no' }: Terms = {},
+  checkpoints = new ScriptedCheckpoints(),
+) {
   const suspension = gpuWay(checkpoints.did, gpu);
-  const means = { checkpoints, first, own: undefined, suspension, cudaDriver, answerMs: 1_000 };
+  const means = { checkpoints, first, own: undefined, suspension, cudaDriver, keeps, answerMs: 1_000 };
   const engine = oneEngine(ALPHA, { levels: [new CheckpointLevel(means)] });
   await startUp(engine);
   return { ...engine, checkpoints };
 }
 
 /** What is done first tells when it is done. */
-function layer(did: string[], name: string, hindrance?: string): Level {
+function layer(did: string[], name: string, hindrance?: string): Level2 {
   const done = { actMs: 0, proofMs: 0 };
   return {
     level: 2,
+    sample: 'a sample',
     hindrance: async () => hindrance,
     sleep: async () => (did.push(`${name} sleeps`), done),
     wake: async () => (did.push(`${name} wakes`), done),
@@ -221,4 +241,93 @@ test('what hinders it is told before anything is done', async ({ expect }) => {
   await clock.advance(1);
   expect(failureOf(sleep)).toBe('criu needs root');
   expect([did, checkpoints.did, driver.running === undefined]).toEqual([[], [], false]);
+});
+
+describe('an image that an earlier catnap has kept', () => {
+  const note = { slept: false, sample: null, gpu: null };
+
+  async function withImage(over: Partial<KeptImage> = {}) {
+    const checkpoints = new ScriptedCheckpoints();
+    const { did } = checkpoints;
+    const checkpoint: Checkpoint = {
+      bytes: 1,
+      restore: async () => (did.push('restore'), { child: checkpoints.returned, back: checkpoints.back }),
+      drop: async () => void did.push('drop'),
+      keep: async () => undefined,
+    };
+    const image: KeptImage = {
+      ...{ port: 50_001, savedAt: '2026-01-01', prepared: false, before: note, checkpoint },
+      change: async () => undefined,
+      remove: async () => void did.push('remove'),
+      ...over,
+    };
+    checkpoints.left = image;
+    const means = { checkpoints, first: undefined, own: undefined, cudaDriver: 'self' as const, keeps: 'all' as const };
+    const level = new CheckpointLevel({ ...means, suspension: gpuWay(did), answerMs: 1_000 });
+    const engine = oneEngine(ALPHA, { levels: [level] });
+    engine.http.reply = () => answered(200);
+    return { ...engine, checkpoints };
+  }
+
+  test('is what the engine is brought back from, on the port it had, and nothing is spawned', async ({ expect }) => {
+    const { driver, processes, clock, checkpoints } = await withImage();
+    const start = watched(driver.start(order(1).order));
+    await clock.advance(100);
+    expect([start.end?.kind, driver.running]).toMatchObject(['done', { pid: 7_001, port: 50_001 }]);
+    expect([checkpoints.did, processes.specs]).toEqual([['restore', 'drop'], []]);
+  });
+
+  test('is not used where anything has changed, and why is told', async ({ expect }) => {
+    const { driver, processes, clock, told, checkpoints } = await withImage({
+      change: async () => 'criu is another one',
+    });
+    const start = watched(driver.start(order(1).order));
+    await clock.advance(100);
+    expect([start.end?.kind, processes.specs.length]).toEqual(['done', 1]);
+    expect(told.warned).toEqual([
+      'it is started afresh and not brought back as it was at 2026-01-01: criu is another one',
+    ]);
+    expect(checkpoints.did).toEqual(['drop']);
+  });
+
+  test('is removed when it does not come back, and what has come is ended before another is started', async ({
+    expect,
+  }) => {
+    const { driver, processes, clock, told, checkpoints } = await withImage();
+    checkpoints.back = Promise.reject(new CheckpointError('bad image'));
+    checkpoints.back.catch(() => undefined);
+    checkpoints.returned.others = [7_002];
+    checkpoints.returned.onSignal = () => (checkpoints.returned.others = []);
+    const start = watched(driver.start(order(1).order));
+    checkpoints.returned.exit(null);
+    await clock.advance(5_000);
+    expect([start.end?.kind, processes.specs.length, checkpoints.returned.signals]).toEqual(['done', 1, ['SIGKILL']]);
+    expect(told.warned).toEqual([expect.stringContaining('did not come back from disk: bad image')]);
+    expect(checkpoints.did).toContain('remove');
+    expect(told.exited).toEqual([]);
+  });
+
+  test('is removed when the engine that came from it fails', async ({ expect }) => {
+    const { driver, clock, told, checkpoints } = await withImage({ prepared: true });
+    void driver.start(order(1).order);
+    await clock.advance(100);
+    checkpoints.returned.exit(null);
+    await clock.advance(1);
+    expect([told.exited.length, checkpoints.did]).toEqual([1, ['restore', 'drop', 'remove']]);
+  });
+
+  test('is written with what a later catnap has to know, where images are kept', async ({ expect }) => {
+    const checkpoints = new ScriptedCheckpoints();
+    const gpu = { concerns: async () => true, frozen: { pids: [7], needs: new Map([['GPU-1', 700]]) } };
+    const first = layer(checkpoints.did, 'it');
+    const { driver } = await awake({ first, gpu, keeps: 'prepared' }, checkpoints);
+    await driver.sleep(4, order(2).order);
+    expect(checkpoints.passports).toEqual([
+      {
+        launched: { argv: ['srv', '--port', '40001'], env: { UV_USE_IO_URING: '0' }, cwd: undefined },
+        before: { slept: true, sample: 'a sample', gpu: { pids: [7], needs: { 'GPU-1': 700 } } },
+        prepared: true,
+      },
+    ]);
+  });
 });

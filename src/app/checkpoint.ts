@@ -1,0 +1,143 @@
+import { engineHttp } from '../adapters/engine-http.ts';
+import { openProcesses, type SystemProcesses } from '../adapters/processes.ts';
+import { systemClock } from '../adapters/system-clock.ts';
+import type { Config, ModelConfig } from '../config/schema.ts';
+import { DEPTH, LEVELS } from '../config/sleep-levels.ts';
+import { engineId, modelId } from '../core/kinds.ts';
+import { DriverError, type Driver } from '../engines/driver.ts';
+import { createLog } from '../observe/log.ts';
+import { stderrSink } from '../observe/log-sink.ts';
+import { readLogSettings } from '../observe/levels.ts';
+import type { Clock } from '../ports/clock.ts';
+import { callable } from './callable.ts';
+import { keptImages } from './checkpoints.ts';
+import { EXIT } from './exit.ts';
+import { ms } from './times.ts';
+import { workshopOf } from './workshop.ts';
+
+export type CheckpointOptions = {
+  readonly config: Config;
+  readonly name: string;
+  readonly model: ModelConfig;
+  /** Requests that it answers before it goes to disk, so that it has read their prompts. */
+  readonly requests: readonly Readonly<Record<string, unknown>>[];
+  readonly json: boolean;
+  readonly verbose: boolean;
+  readonly env: NodeJS.ProcessEnv;
+  readonly out: (text: string) => void;
+  readonly say: (line: string) => void;
+};
+
+/** Writes one engine of a model to disk, to be there for every later start. Resolves to the exit code. */
+export async function checkpointModel(options: CheckpointOptions): Promise<number> {
+  const { config, env, say } = options;
+  const logging = readLogSettings({ env, tty: process.stderr.isTTY === true, verbose: options.verbose });
+  if (logging.kind === 'problems') {
+    for (const problem of logging.problems) say(problem);
+    return EXIT.usage;
+  }
+  const clock = systemClock();
+  const log = createLog(logging.settings, stderrSink(process.stderr.isTTY === true), clock);
+  const warned = (message: string): void => log.report({ kind: 'warned', message });
+  let processes: SystemProcesses;
+  try {
+    processes = await openProcesses({
+      stateDir: config.state_dir,
+      logMaxBytes: config.log_max_mib * 1_048_576,
+      logKeep: config.log_keep,
+      logTailLines: config.log_tail_lines,
+      ...(log.showsOutput && { onLine: (model, line) => log.engineLine(model, line) }),
+      onProblem: warned,
+    });
+  } catch (error) {
+    say(`catnap cannot write it to disk: ${wordsOf(error)}`);
+    say('A catnap that runs does it by `catnap unload MODEL --level 4`, with `checkpoint.keep_images`.');
+    return EXIT.usage;
+  }
+  try {
+    return await callable(processes, (signal) => run(options, { clock, processes, warned }, signal));
+  } finally {
+    await processes.close();
+  }
+}
+
+type Means = {
+  readonly clock: Clock;
+  readonly processes: SystemProcesses;
+  readonly warned: (message: string) => void;
+};
+
+async function run(options: CheckpointOptions, means: Means, signal: AbortSignal): Promise<number> {
+  const { config, name, model, json, out, say, env } = options;
+  await means.processes.reapLeftovers();
+  const { drivers, checkpoints } = workshopOf({ config, env, ...means, prepares: true });
+  const engine = engineId(modelId(name), 0);
+  // The one that was prepared before is made anew.
+  await checkpoints.sweep((of, prepared) => keptImages(config)(of, prepared) && of !== engine);
+  const levels_allowed = DEPTH.filter((level) => level === 4 || model.levels_allowed.includes(level));
+  const driver = drivers.makeDriver(
+    {
+      model: modelId(name),
+      replica: 0,
+      config: { ...model, levels_allowed, sleep_level: 4 },
+      override: () => ({}),
+    },
+    {
+      spawned: () => {},
+      hooked: () => {},
+      exited: (_born, reason) => means.warned(`${name}: ${reason}`),
+      warned: (message) => means.warned(`${name}: ${message}`),
+    },
+  );
+  try {
+    if (!LEVELS[model.backend].works.includes(4)) throw new DriverError(`${model.backend} cannot be put to level 4`);
+    say(`${name}: it is started`);
+    await driver.start({ epoch: 1, signal });
+    for (const request of options.requests) await answered(driver, name, request, model, signal);
+    say(`${name}: it is written to disk`);
+    const from = means.clock.now();
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(ms(config.sleep_timeout_secs))]);
+    await driver.sleep(4, { epoch: 2, signal: limit });
+    const kept = await checkpoints.kept(engine);
+    if (kept === undefined) throw new DriverError('its image could not be kept');
+    const { bytes } = kept.checkpoint;
+    const seconds = (means.clock.now() - from) / 1_000;
+    out(
+      json
+        ? `${JSON.stringify({ model: name, bytes, seconds, port: kept.port })}\n`
+        : `${name} is on disk: ${Math.ceil(bytes / 1_048_576)} MiB, written in ${seconds.toFixed(1)} s. Its next starts begin from there.\n`,
+    );
+    return EXIT.ok;
+  } catch (error) {
+    if (signal.aborted) throw error;
+    say(`${name} was not written to disk: ${wordsOf(error)}`);
+    return EXIT.failed;
+  } finally {
+    await driver.stop({ epoch: 3, signal: new AbortController().signal });
+  }
+}
+
+async function answered(
+  driver: Driver,
+  name: string,
+  request: Readonly<Record<string, unknown>>,
+  model: ModelConfig,
+  signal: AbortSignal,
+): Promise<void> {
+  const { backend } = driver;
+  if (backend === undefined) throw new DriverError('it has ended');
+  const path = 'messages' in request ? '/v1/chat/completions' : '/v1/completions';
+  const answer = await engineHttp().call({
+    method: 'POST',
+    url: backend.origin + path,
+    headers: backend.headers,
+    json: { max_tokens: 1, ...request, model: backend.servedName ?? name, stream: false },
+    limitMs: ms(model.response_timeout_secs),
+    signal,
+  });
+  if (answer.kind === 'answered' && answer.status === 200) return;
+  const how = answer.kind === 'answered' ? `${answer.status} ${answer.body.slice(0, 200)}` : answer.kind;
+  throw new DriverError(`it does not answer a request of --requests: ${how}`);
+}
+
+const wordsOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
