@@ -47,6 +47,8 @@ export function stageOf(
     drains: policy.drain_before_switch,
     drainMs: drainMsOf(config),
     minActiveMs: ms(policy.min_active_secs),
+    cancelsAbandoned: policy.abandoned_load === 'cancel',
+    idleTarget: idleTargetOf(config),
     priorityStepMs: ms(policy.priority_step_secs),
   };
 }
@@ -54,6 +56,11 @@ export function stageOf(
 /** Without `drain_before_switch` it is no deadline of a drain but what one request is given. */
 const drainMsOf = ({ policy }: Config): number =>
   policy.drain_before_switch && policy.drain_deadline === 'wait' ? FOREVER : ms(policy.drain_timeout_secs);
+
+const idleTargetOf = ({ policy }: Config): StageOptions['idleTarget'] =>
+  policy.idle_target === undefined
+    ? undefined
+    : { model: modelId(policy.idle_target), afterMs: ms(policy.idle_target_after_secs) };
 
 export const capacityOf = ({ gpu }: Config): number => gpu.capacity_mib ?? ONE;
 

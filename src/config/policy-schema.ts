@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { PRIORITIES } from '../core/place.ts';
 import { POLICY_NAMES, type PolicyName } from '../core/policy/index.ts';
 import { demoteSteps } from './demote-schema.ts';
-import { count, key, milliseconds, seconds, sleepLevel } from './fields.ts';
+import { count, key, milliseconds, seconds, sleepLevel, text } from './fields.ts';
 
 /** Who is awake, and for how long others wait. */
 export const PolicySchema = z.strictObject({
@@ -43,6 +43,19 @@ export const PolicySchema = z.strictObject({
   drain_replays: key(
     count(0, 10).default(1),
     'How often a request that was cut at `drain_timeout_secs` before a byte of its answer had come goes back to its place in line instead of being answered 503. Only requests that leave nothing behind but their answer; see docs/scheduling.md.',
+  ),
+  abandoned_load: key(
+    z.enum(['finish', 'cancel']).default('finish'),
+    'What becomes of a start that nobody waits for any more. `finish`: the model comes on, so that the next request for it finds it there. `cancel`: its engine is stopped, and one that was being woken is put back to its sleep. A model that has not begun to come does not come in either case.',
+  ),
+  idle_target: key(
+    text().optional(),
+    'The model that the hardware returns to when nothing has been asked for `idle_target_after_secs`. Once in each time of idleness, never in manual mode, and never in the place of a model that only operators load.',
+    { examples: ['llama-3-8b'] },
+  ),
+  idle_target_after_secs: key(
+    seconds(0).default(300),
+    'How long nobody has to have waited or been served before the hardware returns to `idle_target`.',
   ),
   min_active_secs: key(seconds(0).default(0), 'How long a model stays awake at least.'),
   max_waiting: key(

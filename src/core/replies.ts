@@ -1,3 +1,4 @@
+import { doorOf } from './doors.ts';
 import type { EngineGoal } from './engine.ts';
 import type { CutCode, RefusalCode } from './errors.ts';
 import type { EngineId, Millis, ModelId, TicketId } from './kinds.ts';
@@ -33,6 +34,22 @@ export class Replies {
 
   rejectAll(member: Member, code: RefusalCode, reason: string, more?: Hope): void {
     for (const { ticket } of member.lane.takeAll()) this.reject(ticket, member.model, code, reason, more);
+  }
+
+  /** Nobody waits for a model that only an operator would bring back. */
+  shutDoor(member: Member): void {
+    const { part, lane } = member;
+    if ((part.kind !== 'out' && part.kind !== 'leaving') || lane.length === 0 || lane.hasLoad) return;
+    const door = doorOf(member, this.steering.mode);
+    if (door !== undefined) this.rejectAll(member, door.code, door.reason);
+  }
+
+  /** In the pause after a failure whoever waits is told at once; whoever comes after it tries again. */
+  tellOfFailure(member: Member, now: Millis): void {
+    const failed = member.lane.length > 0 && !member.lane.hasLoad ? member.retryAt(now) : undefined;
+    if (failed === undefined) return;
+    const { at: retryAt, failure } = failed;
+    this.rejectAll(member, 'engine_failed', failure.reason, { retryAt, failure });
   }
 
   refuseBound(ticket: TicketId, model: ModelId): void {

@@ -4,6 +4,7 @@ import type { CutCode, RefusalCode } from './errors.ts';
 import type { Fact } from './facts.ts';
 import type { EngineId, Millis, ModelId, SleepLevel, TicketId } from './kinds.ts';
 import type { ModelTerms } from './member.ts';
+import type { IdleTarget } from './homing.ts';
 import type { Place, Priority } from './place.ts';
 import type { Policy } from './policy/policy.ts';
 import type { Failure } from './restart.ts';
@@ -123,6 +124,9 @@ export type StageOptions = {
   readonly drains: boolean;
   readonly drainMs: number;
   readonly minActiveMs: number;
+  /** Whether the start of a model is called off when nobody waits for it any more. */
+  readonly cancelsAbandoned?: boolean;
+  readonly idleTarget?: IdleTarget | undefined;
   /** How much earlier than it came a request counts as having come, for each step of priority. */
   readonly priorityStepMs: number;
   /** What it has in common with other stages; undefined: it is alone. */

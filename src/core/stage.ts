@@ -3,6 +3,7 @@ import { sharedRoom, uncommitted, type Contention, type StageSight } from './cas
 import { Closing } from './closing.ts';
 import { Demotions } from './demotion.ts';
 import { comesBack, doorOf, type Shut } from './doors.ts';
+import { Homing } from './homing.ts';
 import { after, invariant, soonest, unreachable, FOREVER } from './kinds.ts';
 import type { Millis, ModelId, TicketId } from './kinds.ts';
 import type { Waiting } from './lane.ts';
@@ -36,6 +37,7 @@ export class Stage {
   readonly #demotions: Demotions;
   /** The budget without what is set aside. */
   #shared: number;
+  readonly #homing = new Homing();
   #seq = 0;
   #lookAgainAt: Millis | undefined;
   #closing: Closing | undefined;
@@ -252,33 +254,19 @@ export class Stage {
 
   /** Withdraws who is no longer wanted, sends off who has drained, and notes who has gone. */
   #letGo(member: Member, now: Millis): void {
-    if (member.part.kind === 'summoned' && member.lane.length === 0) this.#turns.withdraw(member, now);
+    this.#turns.letDrop(member, () => this.#anyoneWaits, now);
     if (member.part.kind === 'draining') this.#drainOn(member, member.part, now);
     const { part } = member;
     if (part.kind === 'leaving' && member.isAway(part.goal) && member.leases.size === 0) member.part = { kind: 'out' };
     this.#revision.renew(member);
-    this.#shutDoor(member);
+    this.#replies.shutDoor(member);
     if (member.part.kind !== 'out') return;
-    // In the pause after a failure whoever waits is told at once; whoever comes after it tries again.
-    const failed = member.lane.length > 0 && !member.lane.hasLoad ? member.retryAt(now) : undefined;
-    if (failed !== undefined)
-      this.#replies.rejectAll(member, 'engine_failed', failed.failure.reason, {
-        retryAt: failed.at,
-        failure: failed.failure,
-      });
+    this.#replies.tellOfFailure(member, now);
     if (member.unloads.length > 0) this.#orders.unloaded(member);
     if (!this.accepting || !this.#revision.forget(member)) return;
     this.#members.delete(member.model);
     this.#candidates.update(member, now);
     this.#stirring.delete(member);
-  }
-
-  /** Nobody waits for a model that only an operator would bring back. */
-  #shutDoor(member: Member): void {
-    const { part, lane } = member;
-    if ((part.kind !== 'out' && part.kind !== 'leaving') || lane.length === 0 || lane.hasLoad) return;
-    const door = doorOf(member, this.mode);
-    if (door !== undefined) this.#replies.rejectAll(member, door.code, door.reason);
   }
 
   /** Serves the rest of its batch. It goes once its last lease is settled, or when it has nothing left to serve with. */
@@ -350,23 +338,29 @@ export class Stage {
     if (decision.kind !== 'swap') return false;
     const member = this.#member(decision.to);
     const first = member.lane.first;
-    invariant(member.part.kind === 'out' && first !== undefined, `${decision.to} cannot be summoned`);
+    invariant(member.part.kind === 'out', `${decision.to} cannot be summoned`);
     const swap = this.#turns.summon(member, decision.evict, now);
     for (const model of decision.evict) {
       const leaver = this.#member(model);
       const { part } = leaver;
       invariant(part.kind === 'on', `${model} cannot be sent off while ${part.kind}`);
       const waitsForSome = this.#options.drains && decision.batch === 'earlier';
-      const batch = waitsForSome ? Batch.endingBefore(first, part.from, this.#seq) : Batch.none;
+      const batch = waitsForSome && first !== undefined ? Batch.endingBefore(first, part.from, this.#seq) : Batch.none;
       this.#turns.drain(leaver, part, { goal: leaver.awayTo(leaver.sleepLevel), for: swap, batch, now });
     }
     invariant(this.#room >= 0, `${decision.to} was summoned beyond the budget`);
     return true;
   }
 
+  #goHome(now: Millis): Decision {
+    const scene = { target: this.#options.idleTarget, members: this.#members, mode: this.mode, now };
+    return this.#homing.ask(scene, this.#stirring, () => this.#sight(now));
+  }
+
   #choose(now: Millis): Decision {
     const { free, size } = this.#candidates;
-    if (size === 0) return stay;
+    if (size === 0) return this.accepting ? this.#goHome(now) : stay;
+    this.#homing.disturb();
     // Whoever needs no room stands in nobody's way, and nobody in theirs.
     return free === undefined
       ? this.#options.policy(this.#sight(now))
@@ -390,6 +384,10 @@ export class Stage {
     // Not every policy asks for what all candidates want together.
     const contention = (): Contention => candidates.contention;
     return { now, capacity, cast, candidates: candidates.sights, contention, minActiveMs, drains, drainMs };
+  }
+
+  get #anyoneWaits(): boolean {
+    return this.#candidates.size > 0 || [...this.#stirring].some(({ lane }) => lane.length > 0);
   }
 
   /** Room that is neither taken nor promised. */

@@ -34,6 +34,8 @@ export class Swap {
   readonly to: ModelId;
   readonly from: readonly ModelId[];
   readonly startedAt: Millis;
+  /** Whether nobody waited for it: the stage had nothing to do and goes home. */
+  readonly unasked: boolean;
   #level: SleepLevel = 5;
   #enteredAt: Millis | undefined;
   #withdrawn = false;
@@ -45,11 +47,12 @@ export class Swap {
   /** For how long each of those who had to go went on serving. */
   readonly #drains = new Map<ModelId, number>();
 
-  constructor(id: number, to: ModelId, from: readonly ModelId[], now: Millis) {
+  constructor(id: number, to: ModelId, from: readonly ModelId[], now: Millis, unasked = false) {
     this.id = id;
     this.to = to;
     this.from = from;
     this.startedAt = now;
+    this.unasked = unasked;
     this.#movedAt = now;
   }
 
@@ -98,7 +101,7 @@ export class Swap {
     const { id, to, from, startedAt } = this;
     this.#withdrawn = result === 'withdrawn';
     const totalMs = now - startedAt;
-    if (result === 'failed' && this.#enteredAt !== undefined && this.#legs.wake === undefined)
+    if (result !== 'done' && this.#enteredAt !== undefined && this.#legs.wake === undefined)
       this.#legs = { ...this.#legs, wake: now - this.#enteredAt };
     const overheadMs = Math.max(0, totalMs - sum(this.#legs));
     return { id, to, from, startedAt, totalMs, legs: this.#legs, overheadMs, level: this.#level, result };

@@ -12,22 +12,24 @@ import { Swap, type SwapResult } from './swap.ts';
 type On = Extract<Part, { readonly kind: 'on' }>;
 export type Draining = Extract<Part, { readonly kind: 'draining' }>;
 
+type TurnOptions = Pick<StageOptions, 'drains' | 'drainMs' | 'minActiveMs' | 'commons' | 'cancelsAbandoned'>;
+
 /** How the parts of members begin and end, with the swaps that they belong to. When, is for the stage to say. */
 export class Turns {
-  #options: Pick<StageOptions, 'drains' | 'drainMs' | 'minActiveMs'>;
+  #options: TurnOptions;
   readonly #replies: Replies;
   readonly #commons: Commons;
   /** In the order in which they were called. */
   #summoned: Member[] = [];
 
-  constructor(options: Pick<StageOptions, 'drains' | 'drainMs' | 'commons' | 'minActiveMs'>, replies: Replies) {
+  constructor(options: TurnOptions, replies: Replies) {
     this.#options = options;
     this.#commons = options.commons ?? new Commons();
     this.#replies = replies;
   }
 
   /** For those that drain from now on. */
-  revise(options: Pick<StageOptions, 'drains' | 'drainMs' | 'minActiveMs'>): void {
+  revise(options: TurnOptions): void {
     this.#options = options;
   }
 
@@ -42,7 +44,7 @@ export class Turns {
 
   /** It is next, and comes in once those who are to go have made room. */
   summon(member: Member, evict: readonly ModelId[], now: Millis): Swap {
-    const swap = new Swap(this.#commons.nextSwap(), member.model, evict, now);
+    const swap = new Swap(this.#commons.nextSwap(), member.model, evict, now, member.lane.length === 0);
     member.part = { kind: 'summoned' };
     member.swap = swap;
     this.#summoned.push(member);
@@ -71,6 +73,25 @@ export class Turns {
   /** Whether it has room, and comes in once others have loaded. */
   waitsForLoads({ model }: Member): boolean {
     return this.#commons.waits(model);
+  }
+
+  /**
+   * Whoever is to come and is waited for by nobody any more does not come, as far as that can be. One whom nobody asked for, since the stage had nothing
+   * to do, gives way to those who are asked for.
+   */
+  letDrop(member: Member, anyoneWaits: () => boolean, now: Millis): void {
+    const { part, lane, swap } = member;
+    const comes = part.kind === 'summoned' || part.kind === 'entering';
+    if (!comes || lane.length > 0 || (swap?.unasked === true && !anyoneWaits())) return;
+    if (part.kind === 'summoned') this.withdraw(member, now);
+    else if (this.#options.cancelsAbandoned === true) this.#callOff(member, now);
+  }
+
+  /** One that is being woken is put back as it was; any other start is ended. */
+  #callOff(member: Member, now: Millis): void {
+    this.finishSwap(member, 'withdrawn', now);
+    const wakes = [...member.phases.values()].some(({ kind }) => kind === 'waking' || kind === 'awake');
+    this.sendOff(member, member.awayTo(wakes ? member.sleepLevel : 5), now);
   }
 
   enter(member: Member, now: Millis): void {

@@ -1,3 +1,4 @@
+import { sharedRoom } from '../core/cast.ts';
 import { ERRORS } from '../core/errors.ts';
 import type { EnginePhase } from '../core/engine.ts';
 import {
@@ -27,7 +28,7 @@ import type { Reporter } from '../ports/reporter.ts';
 import { Cut, Refused, type Acquire, type Admission, type Lease } from './admission.ts';
 import { Alarm } from './alarm.ts';
 import type { EngineActor } from './engine-actor.ts';
-import { turnInMs } from './forecast.ts';
+import { Forecast } from './forecast.ts';
 import { Glance } from './glance.ts';
 import { OpenLease } from './lease.ts';
 import { Mailbox } from './mailbox.ts';
@@ -66,6 +67,7 @@ export class StageActor implements Admission {
   readonly #dismissed: (engine: EngineId) => void;
   readonly #closed = Promise.withResolvers<void>();
   readonly #loadOver: () => void;
+  readonly #capacity: number;
   #tickets = 0;
 
   constructor(options: StageActorOptions) {
@@ -74,6 +76,7 @@ export class StageActor implements Admission {
     this.#dismissed = options.dismissed ?? (() => {});
     this.#stage = new Stage(options);
     this.#loadOver = options.loadOver ?? (() => this.lookAgain());
+    this.#capacity = sharedRoom(options);
     this.#alarm = new Alarm(options.clock, () => this.#mailbox.post({ kind: 'time-passed' }));
   }
 
@@ -194,9 +197,14 @@ export class StageActor implements Admission {
     return this.#closed.promise;
   }
 
+  /** When models would have their turns, as things are now. */
+  forecast(): Forecast {
+    return new Forecast({ members: this.#stage.members, capacity: this.#capacity }, this.#clock.now());
+  }
+
   /** When it makes sense to try again, from what is known of this model. */
   retryAfterMs(model: ModelId): number {
-    return turnInMs(this.#stage.members, model, this.#clock.now());
+    return this.forecast().turnInMs(model);
   }
 
   #order(event: (order: TicketId) => StageEvent): Promise<void> {

@@ -8,7 +8,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { Reporter } from '../ports/reporter.ts';
 import { Refused, type Acquire, type Admission, type Lease } from './admission.ts';
 import type { CostsByModel } from '../ports/cost-file.ts';
-import { startMs } from './forecast.ts';
+import { startMs, type Forecast } from './forecast.ts';
 import { EngineActor } from './engine-actor.ts';
 import { LoadOverrides } from './load-overrides.ts';
 import type { LoadWish, Operator, OrderEnd } from './operator.ts';
@@ -162,12 +162,14 @@ export class Supervisor implements Admission, Operator, StageReader {
     const now = this.#clock.now();
     const { stage } = this.#stage;
     const models = [...stage.members.values()].map((member) => this.#viewOf(member));
+    let forecast: Forecast | undefined;
     const swap = [...stage.members.values()].find((member) => member.swap !== undefined)?.swap;
     return {
       now,
       accepting: stage.accepting,
       mode: stage.mode,
       models,
+      readyInMs: (model) => (forecast ??= this.#stage.forecast()).readyInMs(model),
       swap: swap && { id: swap.id, to: swap.to, from: swap.from, sinceMs: now - swap.startedAt },
     };
   }

@@ -9,6 +9,8 @@ export type StageView = {
   readonly accepting: boolean;
   readonly mode: Mode;
   readonly models: readonly ModelView[];
+  /** When a request for the model that came now would be answered, by what is known: 0 for one that is awake. Found out for all when one is asked for. */
+  readonly readyInMs: (model: ModelId) => number;
   readonly swap:
     | { readonly id: number; readonly to: ModelId; readonly from: readonly ModelId[]; readonly sinceMs: number }
     | undefined;

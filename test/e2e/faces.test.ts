@@ -14,8 +14,8 @@ test('the catalogue and the probes answer from the first moment on and wake noth
   });
   for (const path of ['/health', '/livez', '/readyz']) expect((await catnap.get(path)).status).toBe(200);
   const about = { object: 'model', owned_by: 'catnap', created: expect.any(Number), state: 'unloaded' };
-  const alpha = { id: 'alpha', aliases: ['gpt-4o'], enabled: true, ...about };
-  const beta = { id: 'org/beta', aliases: [], enabled: false, ...about };
+  const alpha = { id: 'alpha', aliases: ['gpt-4o'], enabled: true, ready_in_secs: 5, ...about };
+  const beta = { id: 'org/beta', aliases: [], enabled: false, ready_in_secs: null, ...about };
   for (const path of ['/v1/models', '/models']) {
     expect(JSON.parse((await catnap.get(path)).text)).toEqual({ object: 'list', data: [alpha, beta] });
   }

@@ -1,6 +1,7 @@
 import { isDeeper } from '../../src/core/depth.ts';
 import { defaultEngineRules, type Engine, type EngineCommand, type EngineEvent } from '../../src/core/engine.ts';
 import type { EnginePhase, EngineRules } from '../../src/core/engine.ts';
+import type { IdleTarget } from '../../src/core/homing.ts';
 import { after, engineId, FOREVER, invariant, modelId, ticketId } from '../../src/core/kinds.ts';
 import type { EngineId, Millis, ModelId } from '../../src/core/kinds.ts';
 import type { ModelTerms } from '../../src/core/member.ts';
@@ -153,6 +154,8 @@ export class Play implements Hooks {
       drains: this.#stage.flag('drains', true),
       drainMs: this.#stage.time('drain', 600_000),
       minActiveMs: this.#stage.time('min_active', 0),
+      cancelsAbandoned: this.#stage.text('abandoned', 'finish') === 'cancel',
+      idleTarget: this.#idleTarget(),
       policy: this.#policy(),
       priorityStepMs: this.#stage.time('step', 30_000),
       commons: new realCore.Commons(this.#stage.option('loads', Number.POSITIVE_INFINITY)),
@@ -165,6 +168,11 @@ export class Play implements Hooks {
     const models = this.#models.filter(({ model }) => names.includes(model));
     const anew = line.text('anew', '').split(',').filter(Boolean).map(modelId);
     this.#post({ kind: 'models-set', options: { ...this.#rules(), models }, anew });
+  }
+
+  #idleTarget(): IdleTarget | undefined {
+    const model = this.#stage.text('home', '');
+    return model === '' ? undefined : { model: modelId(model), afterMs: this.#stage.time('home_after', 60_000) };
   }
 
   #rulesOf(model: ModelId): EngineRules {

@@ -93,6 +93,7 @@ export function drawPlan(seed: number, policy: PolicyName = 'fifo', urgency = fa
   const heaviest = random.chance(0.5) ? capacity : 1;
   const others = Array.from({ length: random.int(0, 4) }, (_, n) => drawModel(random, n + 1, heaviest, seed));
   const steered = !healthy && steering.chance(0.5);
+  const names = [modelId('a'), ...others.map(({ terms }) => terms.model)];
   const plan: WorldPlan = {
     tick: random.pick([0, 0, 1, 250, 1_000]),
     lateTimersMs: random.pick([0, 0, 0, 40]),
@@ -109,7 +110,7 @@ export function drawPlan(seed: number, policy: PolicyName = 'fifo', urgency = fa
     steered,
     reloads: false,
     faults: drawFaults(random, healthy),
-    extras: drawExtras(seed, extras),
+    extras: drawExtras(seed, names, extras),
     spanMs,
     requests: random.int(5, 80),
     burst: random.pick([1, 1, 3, 10]),

@@ -9,6 +9,7 @@ import { Book, type Ticket } from './book.ts';
 import type { Checker } from './checkers/checker.ts';
 import { allCheckers } from './checkers/index.ts';
 import { realCore, type CoreUnderTest } from './core-under-test.ts';
+import { rulesOf } from './extras.ts';
 import { Machine } from './machine.ts';
 import { drawPlan, type ModelPlan, type WorldPlan } from './plan.ts';
 import { Random } from '../../src/simulate/random.ts';
@@ -55,7 +56,7 @@ class World implements Hooks {
   readonly #say: ((line: string) => void) | undefined;
   readonly #random: Random;
   readonly #urgency: Random;
-  /** What operators do besides loading and unloading is drawn apart, so that worlds without it stay as they are. */
+  /** What operators do besides loading and unloading, and what else there may be, is drawn apart: worlds without it stay as they are. */
   readonly #steering: Random;
   readonly #extra: Random;
   readonly #timeline: Timeline;
@@ -80,10 +81,8 @@ class World implements Hooks {
     this.#steering = new Random(seed ^ 0x3c6ef372);
     this.#say = say;
     this.#timeline = new Timeline(plan.shuffledTies ? () => random.next() : undefined);
-    const { capacity, drains, drainMs, minActiveMs, priorityStepMs } = plan;
     const commons = new core.Commons(plan.mostLoads);
-    const rules = { drains, drainMs, minActiveMs, priorityStepMs, policy: core.POLICIES[policy](plan.terms) };
-    const stage = { capacity, commons, ...rules };
+    const stage = { ...rulesOf(plan), commons, policy: core.POLICIES[policy](plan.terms) };
     const models = plan.models.map(({ terms }) => terms);
     this.theatre = new Theatre(core, { ...stage, models }, (model) => this.#modelPlan(model).rules, this);
     this.#reloads = plan.reloads ? new Reloads(seed, plan, stage) : undefined;

@@ -5,7 +5,7 @@ import { publicHost, remoteIsNotUs } from './exposure.ts';
 import { hooksMakeSense } from './hooks.ts';
 import { keyFitsNothing, keyHasNoRight, keysClash } from './keys.ts';
 import { allowedImpossible, levelImpossible, levelNotAllowed, levelNotYet, policyLevelUnused } from './levels.ts';
-import { aliasesClash, aliasesLead, defaultModelIsThere, preloadsLead, someModel } from './names.ts';
+import { aliasesClash, aliasesLead, defaultModelIsThere, idleTargetIsThere, preloadsLead, someModel } from './names.ts';
 import { portsClash, replicasFit, replicasNeedPorts } from './ports.ts';
 import { footprintsFit, footprintUnused } from './room.ts';
 import { impossibleModelTimes, impossibleTimes } from './times.ts';
@@ -18,6 +18,7 @@ export const CHECKS: readonly Check[] = [
   aliasesLead,
   preloadsLead,
   defaultModelIsThere,
+  idleTargetIsThere,
   portsClash,
   replicasFit,
   replicasNeedPorts,

@@ -68,6 +68,17 @@ export const defaultModelIsThere: Check = ({ config }) => {
   return [noSuchModel(['default_model'], name, ['none', 'awake', ...Object.keys(config.models)])];
 };
 
+/** The hardware returns to a model that is there, and that requests may bring in. */
+export const idleTargetIsThere: Check = ({ config: { models, policy } }) => {
+  const { idle_target: name } = policy;
+  if (name === undefined) return [];
+  const path = ['policy', 'idle_target'];
+  if (!Object.hasOwn(models, name)) return [noSuchModel(path, name, Object.keys(models))];
+  if (models[name]?.activation !== 'explicit' && models[name]?.enabled !== false) return [];
+  const message = `is "${name}", which only operators load`;
+  return [{ path, message, fix: 'Name a model that is enabled and loaded on demand.', also: ['models', name] }];
+};
+
 function noSuchModel(path: Path, name: string, names: readonly string[]): CheckFinding {
   const meant = nearest(name, names);
   const fix = meant === undefined ? 'Name one of `models`.' : `Did you mean "${meant}"?`;

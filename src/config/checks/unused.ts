@@ -11,8 +11,14 @@ export const unusedKeys: Check = ({ config: { policy }, wrote }) => {
     ),
   ];
   if (!policy.drain_before_switch) {
-    unused.push([['policy', 'drain_timeout_secs'], 'has no effect, since "drain_before_switch": false never waits']);
+    for (const key of ['drain_timeout_secs', 'drain_deadline', 'drain_replays'])
+      unused.push([['policy', key], 'has no effect, since "drain_before_switch": false never waits']);
+  } else if (policy.drain_deadline === 'wait') {
+    for (const key of ['drain_timeout_secs', 'drain_replays'])
+      unused.push([['policy', key], 'has no effect, since "drain_deadline": "wait" never cuts']);
   }
+  if (policy.idle_target === undefined)
+    unused.push([['policy', 'idle_target_after_secs'], 'has no effect, since there is no "idle_target"']);
   return unused.filter(([path]) => wrote(path)).map(([path, message]) => ({ path, message }));
 };
 

@@ -100,10 +100,8 @@ export class FairnessChecker implements Checker {
   #isWaitedFor({ engine }: SetGoal): void {
     const { book, theatre } = this.#scene;
     const comer = [...theatre.stage.members.values()].find(({ terms }) => terms.engines.includes(engine));
-    must(
-      comer === undefined || book.waiting(comer.model).length > 0,
-      `${engine} is to be awake, and nobody waits for it`,
-    );
+    const asked = comer === undefined || book.waiting(comer.model).length > 0 || comer.swap?.unasked === true;
+    must(asked, `${engine} is to be awake, and nobody waits for it`);
   }
 
   #batchWasServed({ engine, goal }: SetGoal): void {
@@ -121,7 +119,7 @@ export class FairnessChecker implements Checker {
   #isDue({ swap, to, from }: Planned): void {
     const { book, plan, theatre, now } = this.#scene;
     const first = book.first(to);
-    must(first !== undefined, `${to} was summoned and nobody waits for it`);
+    if (first === undefined) return this.#goesHome(swap, from, to);
     const summoned = memberOf(this.#scene, to);
     must(!this.#pauses(summoned), `${to} was summoned in the pause after a failure`);
     must(trulyAtRest(this.#scene, summoned), `${to} was summoned before it was at rest`);
@@ -147,6 +145,11 @@ export class FairnessChecker implements Checker {
       const serves = turn.answered > 0 || book.waiting(model).some(turn.closed.has);
       must(!turn.waitedFor || serves, `${model} has to make room for ${to} and serves nobody`);
     }
+  }
+
+  /** Whether that may be is not for here; but those who go for it have had their turns. */
+  #goesHome(swap: number, from: readonly ModelId[], to: ModelId): void {
+    for (const model of from) this.#hadItsTurn(model, to).closed = { swap, has: () => false, at: this.#scene.now() };
   }
 
   /** Who is still served when a model has to go for the first of another. */

@@ -5,6 +5,7 @@ import { DemotionChecker } from './demotion.ts';
 import { DoorsChecker } from './doors.ts';
 import { EnginesChecker } from './engines.ts';
 import { FairnessChecker } from './fairness.ts';
+import { LeisureChecker } from './leisure.ts';
 import { LoadsChecker } from './loads.ts';
 import { PatienceChecker } from './patience.ts';
 import { ProgressChecker } from './progress.ts';
@@ -23,6 +24,7 @@ export const allCheckers = (scene: Scene): readonly Checker[] => [
   new LoadsChecker(scene),
   new ProgressChecker(scene),
   new AnswersChecker(scene),
+  new LeisureChecker(scene),
   new SwapsChecker(scene),
   new RestChecker(scene),
   new RevisionChecker(scene),

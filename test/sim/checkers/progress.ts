@@ -53,7 +53,6 @@ export class ProgressChecker implements Checker {
   #goesOn(member: Member): void {
     const { part, leases, model, lane } = member;
     const rests = trulyAtRest(this.#scene, member);
-    if (part.kind === 'summoned') must(lane.length > 0, `${model} is summoned and nobody waits for it`);
     if (part.kind === 'draining') must(leases.size > 0, `${model} drains and has no lease`);
     if (part.kind === 'draining') must(member.anyAwake, `${model} drains and none of its engines is awake`);
     if (part.kind === 'leaving') must(leases.size > 0 || !rests, `${model} is leaving and has left`);

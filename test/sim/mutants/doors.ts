@@ -23,7 +23,7 @@ export const DOORS: readonly Mutant[] = [
     'if (next === undefined) return;',
   ),
   steering('automatic mode keeps the pin', "kind === 'auto' ? AUTO : { kind, pinned }", "({ kind: 'manual', pinned })"),
-  stage('a shut model keeps those who wait', '    this.#shutDoor(member);\n', ''),
+  stage('a shut model keeps those who wait', '    this.#replies.shutDoor(member);\n', ''),
   moves(
     'who only operators bring back comes back by itself',
     'if (member.lane.length > 0 && !onlyOperatorsBring(member)) this.#turns.enter(',

@@ -7,6 +7,7 @@ const turns = of('turns.ts');
 const moves = of('moves.ts');
 const slack = of('stage.ts', { policy: 'slack' });
 const urgent = of('stage.ts', { urgency: true });
+const homing = of('homing.ts', { extras: true });
 const extras = of('stage.ts', { extras: true });
 const extraTurns = of('turns.ts', { extras: true });
 const urgentTurns = of('turns.ts', { urgency: true });
@@ -82,10 +83,10 @@ export const STAGE: readonly Mutant[] = [
     'of member.lane.takeExpired(now)) {',
     'of member.lane.takeExpired(now).slice(0, 0)) {',
   ),
-  stage(
+  turns(
     'nobody is withdrawn',
-    "if (member.part.kind === 'summoned' && member.lane.length === 0) this.#turns.withdraw(member, now);",
-    '',
+    "if (part.kind === 'summoned') this.withdraw(member, now);",
+    "if (part.kind === 'summoned') return;",
   ),
   stage(
     'it is out while leases are open',
@@ -224,4 +225,24 @@ export const STAGE: readonly Mutant[] = [
     'const mayReturn = this.#options.drains && was.for !== undefined;',
     'const mayReturn = true;',
   ),
+  extraTurns(
+    'a start that is for nobody goes on',
+    'else if (this.#options.cancelsAbandoned === true) this.#callOff(member, now);',
+    '',
+  ),
+  extraTurns(
+    'a start that is for nobody is never let finish',
+    'else if (this.#options.cancelsAbandoned === true) ',
+    'else ',
+  ),
+  extraTurns(
+    'whoever goes home gives way to nobody',
+    'swap?.unasked === true && !anyoneWaits()',
+    'swap?.unasked === true',
+  ),
+  homing('it goes home before it is time', 'after(this.#since, target?.afterMs ?? 0),', 'now,'),
+  homing('it goes home in manual mode', "mode.kind === 'manual'", 'false'),
+  homing('an operator has loaded it in vain', 'leavers.some(({ model }) => isKept(model))', 'false'),
+  homing('it counts as idle while it serves', 'if (lane.length > 0 || leases.size > 0) {', 'if (lane.length > 0) {'),
+  homing('it never goes home again', 'this.#wasHome = false;', ''),
 ];

@@ -26,6 +26,7 @@ describe('the catalogue', () => {
           state: 'loaded',
           aliases: ['gpt-4o'],
           enabled: true,
+          ready_in_secs: 0,
         },
         {
           id: 'org/beta',
@@ -35,6 +36,8 @@ describe('the catalogue', () => {
           state: 'unloaded',
           aliases: [],
           enabled: false,
+          // Requests do not bring it in.
+          ready_in_secs: null,
         },
       ],
     });

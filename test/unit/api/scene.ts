@@ -64,7 +64,8 @@ export function model(name: ModelId, phase: EnginePhase, change: Partial<ModelVi
 }
 
 export function stage(models: readonly ModelView[], change: Partial<StageView> = {}): StageView {
-  return { now: NOW, accepting: true, mode: { kind: 'auto' }, models, swap: undefined, ...change };
+  const readyInMs = (name: ModelId): number => (models.find((one) => one.model === name)?.part === 'on' ? 0 : 4_230);
+  return { now: NOW, accepting: true, mode: { kind: 'auto' }, models, readyInMs, swap: undefined, ...change };
 }
 
 /** A request that waits for alpha. */

@@ -4,7 +4,14 @@ import { millis } from '../../../src/core/kinds.ts';
 import type { StageView } from '../../../src/runtime/view.ts';
 import { goodConfig } from '../../helpers/config.ts';
 
-const nobody: StageView = { now: millis(0), accepting: true, mode: { kind: 'auto' }, models: [], swap: undefined };
+const nobody: StageView = {
+  now: millis(0),
+  accepting: true,
+  mode: { kind: 'auto' },
+  models: [],
+  readyInMs: () => 0,
+  swap: undefined,
+};
 
 const names = (rest: object = {}) =>
   namesOf(

@@ -140,6 +140,18 @@ describe('names', () => {
     ]);
   });
 
+  test('the hardware returns to a model that requests may bring in', ({ expect }) => {
+    const models = { alpha, beta: { ...alpha, activation: 'explicit' }, gamma: { ...alpha, enabled: false } };
+    const told = (idle_target: string): readonly string[] => problemsOf({ models, policy: { idle_target } });
+    expect(told('alpha')).toEqual([]);
+    expect(told('alpah')).toEqual(['policy.idle_target is "alpah", which is no model here. Did you mean "alpha"?']);
+    for (const name of ['beta', 'gamma']) {
+      expect(told(name)).toEqual([
+        `policy.idle_target is "${name}", which only operators load. Name a model that is enabled and loaded on demand.`,
+      ]);
+    }
+  });
+
   test('an alias leads to one model', ({ expect }) => {
     const models = { a: { ...alpha, aliases: ['a', 'b', 'c', 'c'] }, b: { ...alpha, aliases: ['c'] } };
     expect(problemsOf({ models })).toEqual([

@@ -24,7 +24,7 @@ function stage(seen: Readonly<Record<string, Seen>>): StageView {
     engines: [],
     startEstimateMs: undefined,
   }));
-  return { now: millis(0), accepting: true, mode: { kind: 'auto' }, models, swap: undefined };
+  return { now: millis(0), accepting: true, mode: { kind: 'auto' }, models, readyInMs: () => 0, swap: undefined };
 }
 
 function candidates(seen: Readonly<Record<string, Seen>>): [Candidate, ...Candidate[]] {

@@ -35,6 +35,7 @@ const stage = (...models: ModelView[]): StageView => ({
   accepting: true,
   mode: { kind: 'auto' },
   models,
+  readyInMs: () => 0,
   swap: undefined,
 });
 
