@@ -245,7 +245,11 @@ export class App {
       corsOrigins: config.cors_origins,
       assets: config.upstream_asset_paths.map((source) => new RegExp(source)),
       retryAfterMs: (model) => this.#supervisor.retryAfterMs(model),
-      progress: (model) => progressOf(this.#supervisor.view(), model),
+      progress: (model, mayUse) =>
+        progressOf(this.#supervisor.view(), model, {
+          knows: mayUse && ((other) => mayUse(other, other)),
+          turnMs: this.#supervisor.retryAfterMs(model),
+        }),
       reporter,
       clock,
       limits: limitsOf(config),

@@ -1,3 +1,4 @@
+import type { MayUse } from '../access/key.ts';
 import { after, type ModelId } from '../core/kinds.ts';
 import type { Place } from '../core/place.ts';
 import type { Outcome } from '../core/outcome.ts';
@@ -19,6 +20,8 @@ export type Wait = {
   readonly withinMs?: number | undefined;
   /** How it is to wait, or what is wrong with what was said of that. */
   readonly wishes: TicketTerms | Refusal;
+  /** Which models whoever waits may know of. */
+  readonly mayUse: MayUse | undefined;
   /** Where it stood before, if it comes back, and for how long it has waited since it came. */
   readonly back?: Back | undefined;
 };
@@ -29,7 +32,7 @@ export type Back = { readonly place: Place; readonly sinceMs: number };
 export async function admit(
   gate: Gate,
   model: ModelId,
-  { signal, withinMs, wishes: asked, back }: Wait,
+  { signal, withinMs, wishes: asked, mayUse, back }: Wait,
 ): Promise<Admitted> {
   if ('code' in asked) return { kind: 'refused', refusal: asked, outcome: 'rejected' };
   const left = (ms: number | undefined): number | undefined => ms && Math.max(0, ms - (back?.sinceMs ?? 0));
@@ -40,7 +43,7 @@ export async function admit(
     const lease = await gate.admission.acquire(model, { signal: limit?.signal ?? signal, wishes });
     return { kind: 'granted', lease };
   } catch (error) {
-    if (error === TOO_LONG) return { kind: 'refused', refusal: tooLong(gate, model), outcome: 'expired' };
+    if (error === TOO_LONG) return { kind: 'refused', refusal: tooLong(gate, model, mayUse), outcome: 'expired' };
     if (error instanceof Refused) return { kind: 'refused', refusal: refusalOf(error), outcome: outcomeOf(error) };
     if (signal.aborted && error === signal.reason) return { kind: 'left' };
     throw error;
@@ -77,8 +80,8 @@ class Limit {
   readonly #left = (): void => this.#controller.abort(this.#client.reason);
 }
 
-function tooLong(gate: Gate, model: ModelId): Refusal {
-  const message = `${model} did not get a turn in the time the client allows: ${gate.progress(model)}.`;
+function tooLong(gate: Gate, model: ModelId, mayUse: MayUse | undefined): Refusal {
+  const message = `${model} did not get a turn in the time the client allows: ${gate.progress(model, mayUse)}.`;
   return { code: 'wait_timeout', message, retryAfterMs: gate.retryAfterMs(model) };
 }
 

@@ -68,8 +68,8 @@ export type Gate = {
   readonly assets: readonly RegExp[];
   /** When it makes sense to ask for this model again. */
   readonly retryAfterMs: (model: ModelId) => number;
-  /** What those who wait for this model are waiting for, in words. */
-  readonly progress: (model: ModelId) => string;
+  /** What those who wait for this model are waiting for, in words. Of models that they may not use they are told no names. */
+  readonly progress: (model: ModelId, mayUse?: MayUse) => string;
   readonly reporter: Reporter;
   readonly clock: Clock;
   readonly limits: Limits;

@@ -200,7 +200,12 @@ class Inference implements OpenRequest {
   #comments({ target }: Asked, silence: number | undefined): WaitComments | undefined {
     const { clock, limits, progress } = this.#gate;
     if (limits.commentAfterMs === Number.POSITIVE_INFINITY) return undefined;
-    return new WaitComments(this.#answer, { clock, limits, silence, says: () => progress(target.model) });
+    return new WaitComments(this.#answer, {
+      clock,
+      limits,
+      silence,
+      says: () => progress(target.model, this.#call.entry.visitor.mayUse),
+    });
   }
 
   async #takeTurn(asked: Asked, { withinMs, comments }: Wait, back: Back | undefined): Promise<End | Again> {
@@ -209,8 +214,10 @@ class Inference implements OpenRequest {
     const waitedFrom = clock.now();
     this.#tally.leg = 'waiting';
     this.#tally.waitsFrom = waitedFrom;
-    const { signal } = this.#call.arrival;
-    const admitted = await admit(this.#gate, model, { signal, withinMs, wishes: this.#wishes, back });
+    const { arrival, entry } = this.#call;
+    const { signal } = arrival;
+    const { mayUse } = entry.visitor;
+    const admitted = await admit(this.#gate, model, { signal, withinMs, wishes: this.#wishes, mayUse, back });
     this.#tally.queuedMs = this.#waitedMs + clock.now() - waitedFrom;
     if (admitted.kind === 'left') return this.#left();
     if (admitted.kind === 'refused') return this.#tell(admitted.refusal, admitted.outcome);

@@ -102,7 +102,7 @@ async function live(gate: Gate, call: UpgradeCall, open: OpenUpgrade): Promise<E
   tally.leg = 'waiting';
   tally.waitsFrom = waitedFrom;
   const wishes = wishesOf(req.headers, gate.limits.maxPriority, call.entry.visitor.waiting);
-  const admitted = await admit(gate, target.model, { signal: waiting.signal, wishes });
+  const admitted = await admit(gate, target.model, { signal: waiting.signal, wishes, mayUse });
   tally.queuedMs = gate.clock.now() - waitedFrom;
   tally.leg = 'granted';
   if (waiting.signal.reason === CANCELLATION && admitted.kind === 'left') return refuse(call, CANCELLED, 'cancelled');

@@ -1,8 +1,15 @@
 import type { Millis, ModelId } from '../core/kinds.ts';
 import type { EngineView, ModelView, StageView } from './view.ts';
 
-/** What those who wait for a model are waiting for, in words: `alpha is draining, then beta wakes, about 4 s`. */
-export function progressOf({ models, now }: StageView, wanted: ModelId): string {
+export type ProgressTerms = {
+  /** Whether who is told may know of this model. */
+  readonly knows?: ((model: ModelId) => boolean) | undefined;
+  /** When a request would have its turn, by all that is known. */
+  readonly turnMs?: number;
+};
+
+/** What those who wait for a model are waiting for, in words: `alpha is draining, then beta wakes, about 9 s in all`. */
+export function progressOf({ models, now }: StageView, wanted: ModelId, terms: ProgressTerms = {}): string {
   const own = models.find(({ model }) => model === wanted);
   if (own === undefined) return `${wanted} waits for its turn`;
   switch (own.part) {
@@ -16,32 +23,45 @@ export function progressOf({ models, now }: StageView, wanted: ModelId): string 
     case 'leaving':
       return `${wanted} is being put away, then it starts again`;
     default: {
-      const before = models.filter((other) => other !== own).flatMap((other) => inTheWay(other, now));
-      if (before.length === 0 && own.part === 'out') return `${wanted} waits for its turn`;
-      return [...before, coming(own, now)].join(', then ');
+      const { knows, turnMs } = terms;
+      const before = models
+        .filter((other) => other !== own)
+        .flatMap((other) => inTheWay(other, now, knows?.(other.model) === false ? 'another model' : other.model));
+      // Of a model that was never timed nobody knows.
+      const inAll =
+        turnMs === undefined || own.startEstimateMs === undefined
+          ? ''
+          : `, about ${Math.ceil(turnMs / 1_000)} s in all`;
+      if (before.length === 0 && own.part === 'out') return `${wanted} waits for its turn${inAll}`;
+      if (before.length === 0) return coming(own, now);
+      return [...before, inAll === '' ? coming(own, now) : `${wanted} ${verbOf(own)}${inAll}`].join(', then ');
     }
   }
 }
 
 /** What a model does whose room is wanted. One that has no part may still have an engine that is being ended. */
-function inTheWay(other: ModelView, now: Millis): string[] {
+function inTheWay(other: ModelView, now: Millis, name: string): string[] {
   switch (other.part) {
     case 'entering':
-      return [coming(other, now)];
+      return [coming(other, now, name)];
     case 'draining':
-      return [`${other.model} is draining`];
+      return [`${name} is draining`];
     case 'leaving':
-      return [`${other.model} is being put away`];
+      return [`${name} is being put away`];
     default:
       return [];
   }
 }
 
-function coming({ model, engines, startEstimateMs }: ModelView, now: Millis): string {
-  const verb = engines.some(({ phase }) => phase.kind === 'asleep' || phase.kind === 'waking') ? 'wakes' : 'starts';
-  if (startEstimateMs === undefined) return `${model} ${verb}`;
+const verbOf = ({ engines }: ModelView): string =>
+  engines.some(({ phase }) => phase.kind === 'asleep' || phase.kind === 'waking') ? 'wakes' : 'starts';
+
+function coming(view: ModelView, now: Millis, name: string = view.model): string {
+  const { engines, startEstimateMs } = view;
+  const verb = verbOf(view);
+  if (startEstimateMs === undefined) return `${name} ${verb}`;
   const leftMs = startEstimateMs - Math.max(0, ...engines.map((engine) => underWay(engine, now)));
-  return leftMs > 0 ? `${model} ${verb}, about ${Math.ceil(leftMs / 1_000)} s` : `${model} ${verb}, longer than usual`;
+  return leftMs > 0 ? `${name} ${verb}, about ${Math.ceil(leftMs / 1_000)} s` : `${name} ${verb}, longer than usual`;
 }
 
 /** For how long an engine has been on its way. */

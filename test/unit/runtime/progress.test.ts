@@ -55,3 +55,30 @@ const cases: [models: ModelView[], says: string][] = [
 test.for(cases)('%#: %s', ([models, says], { expect }) => {
   expect(progressOf(stage(...models), modelId('beta'))).toBe(says);
 });
+
+test('the whole wait is told where it is known, and not only its last part', ({ expect }) => {
+  const known = { startEstimateMs: 3_600 };
+  const waits = stage(model('alpha', 'draining', AWAKE), model('beta', 'summoned', ASLEEP, known));
+  expect(progressOf(waits, modelId('beta'), { turnMs: 8_500 })).toBe(
+    'alpha is draining, then beta wakes, about 9 s in all',
+  );
+  const behind = stage(model('alpha', 'on', AWAKE), model('beta', 'out', OFF, known));
+  expect(progressOf(behind, modelId('beta'), { turnMs: 8_500 })).toBe('beta waits for its turn, about 9 s in all');
+  const never = stage(model('alpha', 'draining', AWAKE), model('beta', 'summoned', ASLEEP));
+  expect(progressOf(never, modelId('beta'), { turnMs: 8_500 })).toBe('alpha is draining, then beta wakes');
+});
+
+test('a model that somebody may not know of has no name for him', ({ expect }) => {
+  const knows = (other: string): boolean => other === 'beta';
+  const parts: [ModelView, string][] = [
+    [model('alpha', 'draining', AWAKE), 'another model is draining, then beta wakes'],
+    [model('alpha', 'leaving', AWAKE), 'another model is being put away, then beta wakes'],
+    [
+      model('alpha', 'entering', starting(9_000), { startEstimateMs: 3_000 }),
+      'another model starts, about 2 s, then beta wakes',
+    ],
+  ];
+  for (const [alpha, says] of parts) {
+    expect(progressOf(stage(alpha, model('beta', 'summoned', ASLEEP)), modelId('beta'), { knows })).toBe(says);
+  }
+});
