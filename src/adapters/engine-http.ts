@@ -38,7 +38,10 @@ async function call(terms: EngineCall): Promise<EngineAnswer> {
   }
 }
 
-async function exchange({ method, url, headers, json }: EngineCall, over: AbortController): Promise<EngineAnswer> {
+async function exchange(
+  { method, url, headers, json, onLine }: EngineCall,
+  over: AbortController,
+): Promise<EngineAnswer> {
   over.signal.throwIfAborted();
   const { origin, pathname, search } = new URL(url);
   // Our own limit covers everything. The signal ends a connection that is still being made, which the client waits for.
@@ -54,12 +57,27 @@ async function exchange({ method, url, headers, json }: EngineCall, over: AbortC
       body: json === undefined ? null : JSON.stringify(json),
     });
     body.on('error', () => {}); // told by the loop, and of no use once we have hung up
+    if (onLine !== undefined && statusCode === 200) {
+      await tellLines(body, onLine);
+      return { kind: 'answered', status: statusCode, body: '' };
+    }
     return { kind: 'answered', status: statusCode, body: await beginningOf(body) };
   } finally {
     over.signal.removeEventListener('abort', hangUp);
     over.abort();
     await client.destroy();
   }
+}
+
+async function tellLines(body: AsyncIterable<Buffer>, onLine: (line: string) => void): Promise<void> {
+  const decoder = new TextDecoder();
+  let rest = '';
+  for await (const chunk of body) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
+    rest = lines.pop()?.slice(0, BODY_LIMIT) ?? '';
+    for (const line of lines) onLine(line);
+  }
+  if (rest !== '') onLine(rest);
 }
 
 async function beginningOf(body: AsyncIterable<Buffer>): Promise<string> {

@@ -140,6 +140,7 @@ const COMMAND_KEYS: Readonly<Record<string, string>> = {
   llama_server: 'llama_server_command',
   llama_cpp: 'llama_server_command',
   sglang: 'sglang_command',
+  exllamav3: 'exllamav3_command',
 };
 
 async function portsOf(config: Config, models: readonly (readonly [string, ModelConfig])[]): Promise<PortSeen[]> {

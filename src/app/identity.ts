@@ -15,7 +15,7 @@ type Means = { readonly programs: Programs; readonly processes: Pick<Processes, 
 
 /** Settings of a model that change which engine is started, or how. */
 const DECISIVE: readonly string[] = ['model_path', 'extra_args', 'command', 'env', 'cwd', 'readiness_path'];
-const OWN = /^(llama_server|vllm|gguf|sglang)_/;
+const OWN = /^(llama_server|vllm|gguf|sglang|exllama)_/;
 
 /** What of an engine can be told without running any of it, but for the driver, which is the machine's. */
 export async function identityOf(
@@ -72,6 +72,8 @@ export function commandOf(model: ModelConfig): readonly [string, ...string[]] | 
       return model.llama_server_command;
     case 'sglang':
       return model.sglang_command;
+    case 'exllamav3':
+      return model.exllamav3_command;
     case 'ct2':
     case 'command':
       return model.command;

@@ -64,9 +64,10 @@ const STYLE = {
   unloaded: 'dim',
 } as const satisfies Record<RuntimeState, Cell['style']>;
 
-function stateText({ runtime_state, residency, configured_enabled }: ModelRow): string {
+function stateText({ runtime_state, residency, configured_enabled, engines }: ModelRow): string {
   const asleep = runtime_state === 'unloaded' && residency !== 'none';
-  const state = asleep ? `asleep (${residency})` : runtime_state;
+  const dozing = engines.length > 0 && engines.every(({ dozes }) => dozes);
+  const state = asleep ? `asleep (${residency})` : dozing ? `${runtime_state}, dozing` : runtime_state;
   return configured_enabled ? state : `${state}, disabled`;
 }
 

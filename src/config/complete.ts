@@ -47,6 +47,11 @@ function completeModel(model: ModelWritten, all: Defaults, at: Path, env: Env, f
       const sglang_command = model.sglang_command ?? all.sglang_command;
       return { ...keyless(model), ...forProcess(model, all), api_key, sglang_command };
     }
+    case 'exllamav3': {
+      const api_key = takeKey(model, at, env, findings);
+      const exllamav3_command = model.exllamav3_command ?? all.exllamav3_command;
+      return { ...keyless(model), ...forProcess(model, all), api_key, exllamav3_command };
+    }
     case 'ct2':
       return { ...keyless(model), ...forProcess(model, all), api_key: takeKey(model, at, env, findings) };
     case 'command':

@@ -9,7 +9,6 @@ import { BACKENDS } from './models/index.ts';
 import { FootprintSchema } from './models/shared.ts';
 import { AliasSchema } from './naming-schema.ts';
 import { nearest } from './nearest.ts';
-import { NOT_YET_BACKENDS, NOT_YET_KEYS } from './not-yet.ts';
 import type { Path } from './place.ts';
 import { CheckpointSchema, GpuSchema, RestartSchema } from './engines-schema.ts';
 import { PolicySchema } from './policy-schema.ts';
@@ -58,7 +57,13 @@ const isBackend = (path: Path): boolean => path[0] === 'models' && path.length =
 
 function unknownKey(path: Path, name: string, raw: unknown): Finding {
   const at = [...path, name];
-  if (NOT_YET_KEYS.has(name)) return { path: at, message: 'is not available in this version', fix: 'Take it out.' };
+  if (path[0] === 'models' && path.length === 2 && name === 'host') {
+    return {
+      path: at,
+      message: 'is not a key of models',
+      fix: 'Engines listen on 127.0.0.1; catnap has a `host` of its own.',
+    };
+  }
   const backends = path[0] === 'models' && path.length === 2 ? backendsWith(name) : [];
   if (backends.length > 0) {
     return {
@@ -113,13 +118,6 @@ function keysAt(path: Path, raw: unknown): readonly string[] {
 
 function wrongBackend(path: Path, got: unknown): Finding {
   const all = [...BACKEND_SHAPES.keys()];
-  if (typeof got === 'string' && NOT_YET_BACKENDS.includes(got)) {
-    return {
-      path,
-      message: `"${got}" is not available in this version, which has ${list(all)}`,
-      fix: 'The backend "command" can start any server.',
-    };
-  }
   return wrongValue(path, all, got);
 }
 

@@ -19,6 +19,8 @@ function capabilityOf(model: ModelConfig): number | undefined {
       return numberAfter(model.extra_args, ['--max-num-seqs', '--max_num_seqs']);
     case 'sglang':
       return numberAfter(model.extra_args, ['--max-running-requests']);
+    case 'exllamav3':
+      return numberAfter(model.extra_args, ['--max-batch-size']);
     default:
       return undefined;
   }

@@ -68,6 +68,7 @@ export type LlamaServerModel = Complete<
 >;
 export type LlamaCppModel = Complete<Written<'llama_cpp'>, TakenByProcess & WithKey & { llama_server_command: Argv }>;
 export type SglangModel = Complete<Written<'sglang'>, TakenByProcess & WithKey & { sglang_command: Argv }>;
+export type Exllamav3Model = Complete<Written<'exllamav3'>, TakenByProcess & WithKey & { exllamav3_command: Argv }>;
 export type Ct2Model = Complete<Written<'ct2'>, TakenByProcess & WithKey>;
 export type CommandModel = Complete<Written<'command'>, TakenByProcess & WithKey>;
 export type OpenaiRemoteModel = Complete<Written<'openai_remote'>, Taken & WithKey>;
@@ -77,7 +78,14 @@ export type StubModel = Complete<Written<'stub'>, Taken>;
 export type ModelConfig = ProcessModel | OpenaiRemoteModel | StubModel;
 export type Backend = ModelConfig['backend'];
 /** The models whose server is a process that catnap starts. */
-export type ProcessModel = VllmServeModel | LlamaServerModel | LlamaCppModel | SglangModel | Ct2Model | CommandModel;
+export type ProcessModel =
+  | VllmServeModel
+  | LlamaServerModel
+  | LlamaCppModel
+  | SglangModel
+  | Exllamav3Model
+  | Ct2Model
+  | CommandModel;
 
 /** One key of a client, wherever its secret was written. */
 export type KeyConfig = DeepReadonly<

@@ -34,6 +34,11 @@ export const programs = {
   vllm_command: key(program().prefault('vllm'), 'The vLLM program.'),
   llama_server_command: key(program().prefault('llama-server'), 'The llama-server program.'),
   sglang_command: key(program().prefault(['python3', '-m', 'sglang.launch_server']), 'The SGLang server.'),
+  exllamav3_command: key(
+    program().prefault('tabbyapi'),
+    'TabbyAPI, which serves ExLlamaV3: it is no program on PATH by itself, so name the Python it was installed for and its `main.py`.',
+    { examples: [['/opt/tabbyAPI/venv/bin/python', '/opt/tabbyAPI/main.py']] },
+  ),
 };
 
 const ASSETS = '\\.(?:css|gif|html|ico|jpe?g|js|json|map|mjs|png|svg|ttf|txt|wasm|webmanifest|webp|woff2?)$';

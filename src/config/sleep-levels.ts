@@ -16,6 +16,7 @@ export const LEVELS: Readonly<Record<Backend, Levels>> = {
   llama_server: { works: [3, 4, 5], accepted: [] },
   llama_cpp: { works: [3, 4, 5], accepted: [] },
   sglang: { works: [1, 2, 3, 5], accepted: [4] },
+  exllamav3: { works: [2, 3, 5], accepted: [4] },
   ct2: { works: [3, 4, 5], accepted: [] },
   command: { works: [3, 4, 5], accepted: [] },
   openai_remote: { works: [5], accepted: [] },

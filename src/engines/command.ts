@@ -5,7 +5,7 @@ import type { EngineHttp } from '../ports/engine-http.ts';
 import { fill } from './command-line.ts';
 import { answersOk, bearer, surroundings } from './served.ts';
 import { leastWork } from './sign-of-life.ts';
-import type { Family, Questioned } from './supervised.ts';
+import type { Family, Questioned } from './family.ts';
 import { anyTrue, pause } from './wait.ts';
 
 type CommandMeans = { readonly http: EngineHttp; readonly clock: Clock };

@@ -36,6 +36,8 @@ export interface Driver {
   /** The backend of the running process; defined from a successful start until its end. */
   readonly backend: Backend | undefined;
   readonly running: Running | undefined;
+  /** Whether the engine, awake as far as we are concerned, has put itself to sleep and will wake by itself; undefined where it has no such rule. */
+  readonly dozes?: boolean;
   /** Every living process that is the engine's own; none where it has no process of its own, and while it is on disk. */
   members(): Promise<readonly number[]>;
   /** Why the running engine cannot be put to this level here, as something to change; undefined: it can. */

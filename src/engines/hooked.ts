@@ -29,6 +29,10 @@ export class HookedDriver implements Driver {
     return this.#driver.running;
   }
 
+  get dozes(): boolean {
+    return this.#driver.dozes === true;
+  }
+
   members(): Promise<readonly number[]> {
     return this.#driver.members();
   }

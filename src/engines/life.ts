@@ -9,7 +9,7 @@ import { crashInWords, inWords, SEARCHED } from './explain.ts';
 import { untilReady } from './readiness.ts';
 import { sampleText } from './sign-of-life.ts';
 import type { CallTerms, Sleeper } from './sleeper.ts';
-import type { Family } from './supervised.ts';
+import type { Family } from './family.ts';
 import { reasonOf } from './wait.ts';
 
 export type LifeMeans = {
@@ -44,6 +44,8 @@ export class Life implements Sleeper {
   #isLetGo = false;
   /** How deep it sleeps, or was to sleep. */
   nap: NapLevel | undefined;
+  /** Whether it has put itself to sleep while it counts as awake. */
+  dozes = false;
   /** The stop that is under way. */
   stopping: Promise<Done> | undefined;
 

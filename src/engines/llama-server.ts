@@ -7,13 +7,14 @@ import { valueOf } from './command-line.ts';
 import { DriverError } from './driver.ts';
 import type { LlamaBinaries } from './llama-binaries.ts';
 import type { LlamaConversations } from './llama-kept.ts';
+import { LlamaDoze } from './llama-doze.ts';
 import { combine, faultsIn, type Nearest, type OwnFlag } from './llama-flags.ts';
 import type { KnownFlags } from './llama-help.ts';
 import { overridden, withoutFlags } from './overrides.ts';
 import { finishesBatches } from './llama-progress.ts';
 import { answersOk, bearer, surroundings } from './served.ts';
 import { leastWork } from './sign-of-life.ts';
-import type { Family } from './supervised.ts';
+import type { Family } from './family.ts';
 import { anyTrue } from './wait.ts';
 
 /** What it takes when nobody says how many requests it is to work on at a time: its own number of slots. */
@@ -50,6 +51,7 @@ export function llamaServer(model: ModelId, config: LlamaModel, means: LlamaMean
   const servedName = aliasIn(extra) ?? config.served_model_name ?? model;
   const key = config.api_key?.reveal();
   const headers = bearer(valueOf(extra, ['--api-key'])?.split(',', 1)[0] ?? key);
+  const doze = dozeOf(config, means.clock);
   return {
     name: 'llama-server',
     readinessPath: '/health',
@@ -57,6 +59,12 @@ export function llamaServer(model: ModelId, config: LlamaModel, means: LlamaMean
     servedName,
     headers,
     stopCommand: undefined,
+    ...(doze !== undefined && {
+      doze: {
+        everyMs: doze.everyMs,
+        look: (origin: string, signal: AbortSignal) => doze.look({ http: means.http, origin, headers, signal }),
+      },
+    }),
     ...(means.conversations !== undefined && { conversations: means.conversations }),
     async launch(port) {
       const known = await means.binaries.flagsOf(command);
@@ -65,6 +73,11 @@ export function llamaServer(model: ModelId, config: LlamaModel, means: LlamaMean
       if (faults.length > 0)
         throw new DriverError(
           `models.${model}.extra_args does not fit ${await means.binaries.versionOf(command)}: ${faults.join('; ')}`,
+          'bad_flag',
+        );
+      if (config.sleep_idle_secs !== undefined && known !== undefined && known.find(IDLE) === undefined)
+        throw new DriverError(
+          `models.${model}.sleep_idle_secs needs a llama-server that knows ${IDLE}, and ${await means.binaries.versionOf(command)} does not`,
           'bad_flag',
         );
       const settings = overridden(config, override);
@@ -83,7 +96,8 @@ export function llamaServer(model: ModelId, config: LlamaModel, means: LlamaMean
       const signal = AbortSignal.any([wanted, over.signal]);
       const question = { http: means.http, origin, servedName, headers, signal };
       const work = leastWork(question).then((found) => found === 'done');
-      const alive = await anyTrue([work, finishesBatches(question, means.clock)]);
+      const back = doze?.comesBack(question) ?? Promise.resolve(false);
+      const alive = await anyTrue([work, finishesBatches(question, means.clock), back]);
       over.abort();
       return alive;
     },
@@ -111,6 +125,16 @@ function ownFlags(config: LlamaModel, alias: string, port: number, known: KnownF
   ];
 }
 
+const IDLE = '--sleep-idle-seconds';
+
+/** The server's own sleep, if it is told to take it. */
+function dozeOf(
+  { sleep_idle_secs: secs, startup_timeout_secs: load }: LlamaModel,
+  clock: Clock,
+): LlamaDoze | undefined {
+  return secs === undefined ? undefined : new LlamaDoze(clock, { idleMs: secs * 1_000, loadMs: load * 1_000 });
+}
+
 /** The flags that keys stand for, as the newest release spells them. */
 const KEY_FLAGS: ReadonlyMap<string, string> = new Map([
   ['llama_server_n_ctx', '--ctx-size'],
@@ -123,6 +147,7 @@ const KEY_FLAGS: ReadonlyMap<string, string> = new Map([
   ['llama_server_spec_draft_n_max', '--spec-draft-n-max'],
   ['llama_server_spec_draft_p_min', '--spec-draft-p-min'],
   ['llama_server_n_gpu_layers', '--n-gpu-layers'],
+  ['sleep_idle_secs', IDLE],
   ['gguf_n_ctx', '--ctx-size'],
   ['gguf_n_gpu_layers', '--n-gpu-layers'],
   ['gguf_flash_attn', '--flash-attn'],

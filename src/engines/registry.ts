@@ -12,6 +12,7 @@ import { command } from './command.ts';
 import type { Driver, DriverEvents } from './driver.ts';
 import { HookedDriver } from './hooked.ts';
 import { Hooks, type HookMeans } from './hooks.ts';
+import { exllamav3 } from './exllamav3.ts';
 import { LlamaBinaries } from './llama-binaries.ts';
 import type { Nearest } from './llama-flags.ts';
 import { LlamaConversations } from './llama-kept.ts';
@@ -20,7 +21,8 @@ import { OpenaiRemoteDriver } from './openai-remote.ts';
 import { sglang } from './sglang.ts';
 import type { OwnSleep, Sleeps } from './sleeper.ts';
 import { StubDriver } from './stub.ts';
-import { SupervisedDriver, type Family } from './supervised.ts';
+import type { Family } from './family.ts';
+import { SupervisedDriver } from './supervised.ts';
 import { vllmServe } from './vllm-serve.ts';
 
 /** What the drivers need from the world. */
@@ -49,6 +51,7 @@ export const TRAITS: Readonly<Record<Backend, Traits>> = {
   llama_server: { needsRoom: true },
   llama_cpp: { needsRoom: true },
   sglang: { needsRoom: true },
+  exllamav3: { needsRoom: true },
   ct2: { needsRoom: true },
   command: { needsRoom: true },
   openai_remote: { needsRoom: false },
@@ -113,6 +116,8 @@ export class DriverRegistry {
         return supervise(vllmServe(model, config, { ...this.#ports, ...this.#napTimes(), override }), config);
       case 'sglang':
         return supervise(sglang(model, config, { ...this.#ports, ...this.#napTimes(), replica }), config);
+      case 'exllamav3':
+        return supervise(exllamav3(model, config, { ...this.#ports, ...this.#napTimes(), replica, override }), config);
       case 'ct2':
       case 'command':
         return supervise(command(model, config, this.#ports), config);

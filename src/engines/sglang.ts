@@ -7,7 +7,7 @@ import { has, valueOf, type Argv } from './command-line.ts';
 import { answersOk, bearer, missing, surroundings } from './served.ts';
 import { SglangSleep } from './sglang-sleep.ts';
 import { leastWork } from './sign-of-life.ts';
-import type { Family } from './supervised.ts';
+import type { Family } from './family.ts';
 
 type SglangMeans = {
   readonly replica: number;

@@ -34,7 +34,9 @@ export interface Sleeper {
   takeBack(child: Child): void;
 }
 
-export type CallTerms = Pick<EngineCall, 'method' | 'json' | 'limitMs' | 'headers'> & { readonly signal: AbortSignal };
+export type CallTerms = Pick<EngineCall, 'method' | 'json' | 'limitMs' | 'headers' | 'onLine'> & {
+  readonly signal: AbortSignal;
+};
 
 /** An engine that an earlier catnap has left on disk. */
 export interface KeptEngine {

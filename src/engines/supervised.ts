@@ -1,48 +1,16 @@
 import { after, invariant, type EngineId, type Millis, type ModelId, type NapLevel } from '../core/kinds.ts';
-import type { EngineAnswer } from '../ports/engine-http.ts';
 import type { Launched } from '../ports/checkpoints.ts';
 import type { Child } from '../ports/process.ts';
-import { shown, type Argv } from './command-line.ts';
+import { shown } from './command-line.ts';
 import { DriverError, type Backend, type Done, type Driver, type Order, type Running } from './driver.ts';
 import { inWords, SEARCHED, tellingLine, troubleIn } from './explain.ts';
+import type { Family } from './family.ts';
+import { whileHeard } from './heard.ts';
 import { Life, originOf, type LifeMeans } from './life.ts';
 import { untilReady, type Readiness } from './readiness.ts';
 import { notSpawned } from './served.ts';
-import type { KeptEngine, OwnSleep, Sleeps, Sleeper } from './sleeper.ts';
-import { reasonOf, unlessAborted, within } from './wait.ts';
-
-/** What is particular to one family of servers that run as a process of ours. */
-export interface Family {
-  /** How its people call it; begins its error messages. */
-  readonly name: string;
-  /** Gets GET requests until `isReady` likes the answer. */
-  readonly readinessPath: string;
-  isReady(answer: EngineAnswer): boolean;
-  /** The command line for this port. Rejects when it cannot work, with what to change. */
-  launch(port: number): Promise<Launched>;
-  /** Whether the engine works although nothing is heard from it. Bounded by the signal alone. */
-  prove(engine: Questioned): Promise<boolean>;
-  readonly servedName: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly stopCommand: ((pid: number, port: number) => Argv) | undefined;
-  /** What it has read of conversations, where that is kept from its end to its next start. Neither rejects; both give what went wrong. */
-  readonly conversations?: {
-    save(sleeper: Sleeper, signal: AbortSignal): Promise<string | undefined>;
-    restore(sleeper: Sleeper, signal: AbortSignal): Promise<string | undefined>;
-  };
-  /** On how many GPUs processes of it work together; 1 where nothing is said. */
-  readonly ranks?: number;
-  /** Its own sleep calls, if it has any. */
-  readonly ownSleep?: OwnSleep;
-}
-
-/** A running engine that is asked for a sign of life. */
-export type Questioned = {
-  readonly origin: string;
-  /** How many bytes it has printed so far. */
-  printed(): number;
-  readonly signal: AbortSignal;
-};
+import type { KeptEngine, Sleeps } from './sleeper.ts';
+import { pause, reasonOf, unlessAborted, within } from './wait.ts';
 
 type SupervisedRules = {
   /** The configured port; undefined: a free one. */
@@ -94,6 +62,10 @@ export class SupervisedDriver implements Driver {
     return { pid: life.child.pid, port: life.port, commandLine: life.commandLine };
   }
 
+  get dozes(): boolean {
+    return this.#life?.backend !== undefined && this.#life.dozes;
+  }
+
   async members(): Promise<readonly number[]> {
     return this.#life === undefined ? [] : this.#life.child.everyone();
   }
@@ -124,14 +96,16 @@ export class SupervisedDriver implements Driver {
       const life = await unlessAborted(this.#spawning, signal);
       const readiness = await this.#untilReady(life, deadline, signal);
       if (readiness.kind !== 'ready') throw await this.#failure(life, readiness, signal);
+      await this.#load(life, deadline, signal);
+      const loadedAt = this.#family.load === undefined ? readiness.firstAnswerAt : clock.now();
       if (signal.aborted) throw reasonOf(signal);
       await this.#warmUp(life, { ...order, signal });
       await this.#keepOrGive('restore', life, signal);
       if (signal.aborted) throw reasonOf(signal);
       if (life.child.hasExited) throw await this.#failure(life, { kind: 'exited' }, signal);
-      life.rouse();
+      this.#rouse(life);
       this.#means.sleeps.roused(life);
-      return { actMs: readiness.firstAnswerAt - spawnedAt, proofMs: clock.now() - readiness.firstAnswerAt };
+      return { actMs: loadedAt - spawnedAt, proofMs: clock.now() - loadedAt };
     } finally {
       this.#starting = undefined;
     }
@@ -150,7 +124,7 @@ export class SupervisedDriver implements Driver {
     const done = await unlessAborted(this.#means.sleeps.wake(level, life, order), order.signal);
     if (order.signal.aborted) throw reasonOf(order.signal);
     if (life.child.hasExited) throw new DriverError(`${this.#family.name} ended as soon as it was awake`);
-    life.rouse();
+    this.#rouse(life);
     this.#means.sleeps.roused(life);
     return done;
   }
@@ -189,7 +163,7 @@ export class SupervisedDriver implements Driver {
       this.#kept = kept;
       const { commandLine, child } = life;
       events.spawned({ pid: child.pid, port: kept.port, commandLine, savedAt: kept.savedAt });
-      life.rouse();
+      this.#rouse(life);
       sleeps.roused(life);
       return done;
     } catch (error) {
@@ -231,6 +205,26 @@ export class SupervisedDriver implements Driver {
     );
   }
 
+  async #load(life: Life, deadline: Millis, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#means;
+    const { name, load } = this.#family;
+    if (load === undefined) return;
+    const rules = {
+      forMs: deadline - clock.now(),
+      stallMs: this.#rules.stallMs,
+      what: `${name} loads`,
+      child: life.child,
+    };
+    const work = whileHeard(rules, clock, signal, (terms) => load(life, terms));
+    const end = await work.then(
+      () => undefined,
+      (error: unknown) => (error instanceof Error ? error : new DriverError(String(error))),
+    );
+    if (signal.aborted) throw reasonOf(signal);
+    if (life.child.hasExited) throw await this.#failure(life, { kind: 'exited' }, signal);
+    if (end !== undefined) throw end;
+  }
+
   /** The first sleep takes host memory and is slow, so it is had before anybody waits. One that fails spoils this start and no other. */
   async #warmUp(life: Life, order: Order): Promise<void> {
     const { sleeps, events } = this.#means;
@@ -247,6 +241,24 @@ export class SupervisedDriver implements Driver {
     await unlessAborted(sleeps.sleep(warmUp, life, order), order.signal);
     await unlessAborted(sleeps.wake(warmUp, life, order), order.signal);
     this.#warmsUp = true;
+  }
+
+  /** Requests can go to it from now on. For as long as they can, it is looked at whether it sleeps all the same. */
+  #rouse(life: Life): void {
+    life.rouse();
+    const { doze } = this.#family;
+    const gone = life.backend?.gone;
+    if (doze === undefined || gone === undefined) return;
+    life.dozes = false;
+    const watch = async (): Promise<void> => {
+      for (;;) {
+        await pause(this.#means.clock, doze.everyMs, gone);
+        if (gone.aborted) return;
+        const found = await doze.look(life.origin, gone);
+        if (!gone.aborted) life.dozes = found;
+      }
+    };
+    void watch();
   }
 
   /** Takes a third of the time for a stop at most, on either way: beyond that it is no gain. */

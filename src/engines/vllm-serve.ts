@@ -6,7 +6,7 @@ import type { Programs } from '../ports/programs.ts';
 import { has, valueOf } from './command-line.ts';
 import { answersOk, bearer, missing, surroundings } from './served.ts';
 import { leastWork } from './sign-of-life.ts';
-import type { Family } from './supervised.ts';
+import type { Family } from './family.ts';
 import { vllmArgs } from './vllm-flags.ts';
 import { VllmSleep } from './vllm-sleep.ts';
 

@@ -15,6 +15,8 @@ export type EngineCall = {
   /** From the call to the last byte of the answer. */
   readonly limitMs: number;
   readonly signal?: AbortSignal;
+  /** Told each line of an answer of 200 as it comes, in place of the body. A line is told up to 64 KiB of it. */
+  readonly onLine?: ((line: string) => void) | undefined;
 };
 
 export interface EngineHttp {

@@ -198,7 +198,14 @@ export class Supervisor implements Admission, Operator, StageReader {
     const actor = this.#stage.engines.get(id);
     if (actor === undefined) return undefined;
     const { engine, driver } = actor;
-    return { engine: id, phase: engine.phase, goal: engine.goal, pid: driver.running?.pid, port: driver.running?.port };
+    return {
+      engine: id,
+      phase: engine.phase,
+      goal: engine.goal,
+      pid: driver.running?.pid,
+      port: driver.running?.port,
+      dozes: driver.dozes === true,
+    };
   }
 }
 

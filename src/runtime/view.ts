@@ -47,6 +47,8 @@ export type EngineView = {
   readonly goal: EngineGoal;
   readonly pid: number | undefined;
   readonly port: number | undefined;
+  /** Whether it has put itself to sleep while it counts as awake. */
+  readonly dozes?: boolean;
 };
 
 export interface StageReader {

@@ -217,3 +217,28 @@ test('the `gguf_` names reach the server, and a load that wants others has them'
   expect(driver.tail(2_000).join('\n')).toMatch(/K \(bf16\).*V \(f16\)/);
   expect(await chat(awake(driver))).toBe(SAYS);
 });
+
+test('a server that sleeps by itself is seen to, is not woken by being looked at, and comes back for a request', async ({
+  engines,
+  expect,
+  skip,
+}) => {
+  const model = await llama({ skip }, sayModel(SAYS), { sleep_idle_secs: 1, extra_args: [...ONE_THREAD, '-lv', '4'] });
+  const { driver } = engines.make(model);
+  await driver.start(order().order);
+  const pid = driver.running?.pid;
+  const wakes = (): number =>
+    driver.tail(2_000).filter((line) => line.includes('start_loop: exiting sleeping state')).length;
+  await expect.poll(() => driver.dozes).toBe(true);
+  // It would be seen awake if one of the looks had woken it.
+  for (let look = 0; look < 3; look += 1) {
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    expect(driver.dozes).toBe(true);
+  }
+  expect(wakes()).toBe(0);
+  expect(await chat(awake(driver))).toBe(SAYS);
+  expect([wakes(), driver.running?.pid]).toEqual([1, pid]);
+  await expect.poll(() => driver.dozes).toBe(true);
+  await driver.stop(order(2).order);
+  expect([driver.dozes, driver.running]).toEqual([false, undefined]);
+});

@@ -4,15 +4,18 @@ import { join } from 'node:path';
 import type { ConfigInput, ModelInput } from '../../src/config/schema.ts';
 import { Ledger, type Gpu } from '../fixtures/lab/ledger.ts';
 import type { Settings } from '../fixtures/lab/settings.ts';
+import type { TabbySettings } from '../fixtures/lab/tabby-settings.ts';
 import type { SglangSettings } from '../fixtures/lab/sglang-settings.ts';
 
 const PROGRAMS = join(import.meta.dirname, '../fixtures/lab');
-const TOOLS = ['vllm', 'sglang', 'nvidia-smi', 'cuda-checkpoint'] as const;
+const TOOLS = ['vllm', 'sglang', 'tabby', 'nvidia-smi', 'cuda-checkpoint'] as const;
 type Tool = (typeof TOOLS)[number] | 'criu';
 
 type VllmInput = Extract<ModelInput, { backend?: 'vllm_serve' | 'vllm' | undefined }>;
 type SglangInput = Extract<ModelInput, { backend: 'sglang' }>;
 type MoreSglang = Partial<Omit<SglangInput, 'env'>> & { readonly env?: Readonly<Record<string, string>> };
+type TabbyInput = Extract<ModelInput, { backend: 'exllamav3' }>;
+type MoreTabby = Partial<Omit<TabbyInput, 'env'>> & { readonly env?: Readonly<Record<string, string>> };
 type More = Partial<Omit<VllmInput, 'env'>> & { readonly env?: Readonly<Record<string, string>> };
 
 /** Engines, tools and GPUs that are not there: separate programs over one ledger of memory, which goes wrong as it is told to. */
@@ -67,6 +70,7 @@ export class Lab {
     return {
       vllm_command: this.tool('vllm'),
       sglang_command: [this.tool('sglang'), '-m', 'sglang.launch_server'],
+      exllamav3_command: this.tool('tabby'),
       gpu: { nvidia_smi_path: this.tool('nvidia-smi'), free_timeout_secs: 2 },
       checkpoint: {
         cuda_checkpoint_path: this.tool('cuda-checkpoint'),
@@ -84,6 +88,12 @@ export class Lab {
   sglang(settings: Partial<SglangSettings> = {}, { env = {}, ...more }: MoreSglang = {}): SglangInput {
     const own = { LAB_SGLANG: JSON.stringify(settings) };
     return { backend: 'sglang', model_path: 'lab/model', env: { ...env, ...own }, ...more };
+  }
+
+  /** A model on the TabbyAPI that is not there. */
+  tabby(settings: Partial<TabbySettings> = {}, { env = {}, ...more }: MoreTabby = {}): TabbyInput {
+    const own = { LAB_TABBY: JSON.stringify(settings) };
+    return { backend: 'exllamav3', model_path: '/lab/models/alpha', env: { ...env, ...own }, ...more };
   }
 
   #program(name: string, source: string, before = ''): void {

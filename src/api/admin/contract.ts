@@ -10,6 +10,10 @@ export type RuntimeState = z.infer<typeof RuntimeState>;
 export const EngineRow = z.object({
   engine: z.string().meta({ description: 'The model and the number of the replica.' }),
   phase: z.string().meta({ description: 'What it is doing, in its own words.' }),
+  dozes: z.boolean().meta({
+    description:
+      'Whether its server has put itself to sleep (`sleep_idle_secs`) while it counts as awake: the next request waits until it is back.',
+  }),
   phase_secs: secs.nullable().meta({ description: 'For how long; null when it does nothing.' }),
   pid: z.int().nullable(),
   port: z.int().nullable(),

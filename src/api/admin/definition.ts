@@ -18,6 +18,7 @@ const SHOWN: Readonly<Record<string, readonly string[]>> = {
   ],
   llama_cpp: ['gguf_n_ctx', 'gguf_n_gpu_layers', 'gguf_flash_attn', 'gguf_type_k', 'gguf_type_v'],
   sglang: ['sglang_context_length', 'sglang_mem_fraction_static', 'sglang_kv_cache_dtype'],
+  exllamav3: ['exllama_cache_size', 'exllama_cache_quant', 'exllama_max_rq_tokens'],
   llama_server: [
     'llama_server_n_ctx',
     'llama_server_parallel',

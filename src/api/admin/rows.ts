@@ -82,11 +82,12 @@ export const vramFields = ({ mib, replicas, source }: Vram) => ({
   vram_estimate_source: source,
 });
 
-function engineRow({ engine, phase, pid, port }: EngineView, now: Millis): EngineRow {
+function engineRow({ engine, phase, pid, port, dozes = false }: EngineView, now: Millis): EngineRow {
   const since = phaseSince(phase);
   return {
     engine,
     phase: phase.kind,
+    dozes,
     phase_secs: since === undefined ? null : secs(now - since),
     pid: pid ?? null,
     port: port ?? null,

@@ -54,11 +54,27 @@ const OWNED_FLAGS: Readonly<Record<string, string>> = {
   '--host': 'Engines listen on 127.0.0.1; catnap has a `host` of its own.',
 };
 
+const PLACED = 'Set `model_path` in its place.';
+
+/** Those that one engine has and that would lead it away from what catnap knows of it. */
+const OWNED_BY_BACKEND: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  vllm_serve: { '--uds': 'Engines listen on 127.0.0.1.' },
+  sglang: { '--model-path': PLACED, '--model': PLACED },
+  exllamav3: {
+    '--config': 'TabbyAPI would read nothing else: put its settings into `extra_args`.',
+    '--model-dir': PLACED,
+    '--model-name': PLACED,
+    '--disable-auth': 'catnap keeps the keys.',
+    '--inline-model-loading': 'A request would change the model behind its back.',
+  },
+};
+
 /** What catnap decides itself is not in `extra_args`. */
 export const flagsAreOurs = eachModel((name, model) => {
   if (!('extra_args' in model)) return [];
+  const owned = { ...OWNED_FLAGS, ...OWNED_BY_BACKEND[model.backend] };
   return model.extra_args.flatMap((arg, index) => {
-    const fix = OWNED_FLAGS[arg.split('=', 1)[0] ?? ''];
+    const fix = owned[arg.split('=', 1)[0]?.replaceAll('_', '-') ?? ''];
     return fix === undefined
       ? []
       : [{ path: ['models', name, 'extra_args', index], message: `is ${arg}, which catnap sets itself`, fix }];

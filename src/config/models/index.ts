@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { modelName } from '../fields.ts';
 import { command, ct2 } from './command.ts';
+import { exllamav3 } from './exllamav3.ts';
 import { llamaCpp } from './llama-cpp.ts';
 import { llamaServer } from './llama-server.ts';
 import { openaiRemote } from './openai-remote.ts';
@@ -14,6 +15,7 @@ export const BACKENDS = {
   llama_server: llamaServer,
   llama_cpp: llamaCpp,
   sglang,
+  exllamav3,
   ct2,
   command,
   openai_remote: openaiRemote,
@@ -22,5 +24,15 @@ export const BACKENDS = {
 
 export const ModelsSchema = z.record(
   modelName(),
-  z.discriminatedUnion('backend', [vllmServe, llamaServer, llamaCpp, sglang, ct2, command, openaiRemote, stub]),
+  z.discriminatedUnion('backend', [
+    vllmServe,
+    llamaServer,
+    llamaCpp,
+    sglang,
+    exllamav3,
+    ct2,
+    command,
+    openaiRemote,
+    stub,
+  ]),
 );

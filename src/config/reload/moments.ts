@@ -30,6 +30,7 @@ export const SETTINGS = {
   vllm_command: 'at_once',
   llama_server_command: 'at_once',
   sglang_command: 'at_once',
+  exllamav3_command: 'at_once',
   policy: 'at_once',
   startup_timeout_secs: 'at_once',
   startup_stall_secs: 'next_start',
@@ -102,8 +103,12 @@ const OF_MODELS: Readonly<Record<string, When>> = {
   hooks: 'next_start',
 };
 
-/** llama-server is given a thread for each request that it may get. */
-const ON_THE_COMMAND_LINE: Readonly<Record<string, readonly string[]>> = { llama_server: ['target_inflight'] };
+/** llama-server is given a thread for each request that it may get, and SGLang is started for one of two levels. */
+const ON_THE_COMMAND_LINE: Readonly<Record<string, readonly string[]>> = {
+  llama_server: ['target_inflight'],
+  llama_cpp: ['target_inflight'],
+  sglang: ['sleep_level'],
+};
 
 export function momentOf(backend: string, key: string): When {
   if (ON_THE_COMMAND_LINE[backend]?.includes(key) === true) return 'restart';

@@ -41,6 +41,21 @@ describe('engine http', () => {
     expect(await get(`${url}/health?a=b%20c`)).toEqual({ kind: 'answered', status: 503, body: 'GET /health?a=b%20c' });
   });
 
+  test('tells the lines of a stream as they come, and gives no body', async ({ expect }) => {
+    const lines: string[] = [];
+    const url = await served((_, response) => {
+      response.write('data: 1\n\ndata: \u00e4'.slice(0, -1));
+      setTimeout(() => response.end(Buffer.from('\u00e4\nlast')), 20);
+    });
+    const answer = await get(url, { onLine: (line) => void lines.push(line) });
+    expect([answer, lines]).toEqual([{ kind: 'answered', status: 200, body: '' }, ['data: 1', '', 'data: ä', 'last']]);
+  });
+
+  test('gives the body of an answer that is no stream', async ({ expect }) => {
+    const url = await served((_, response) => response.writeHead(401).end('no\nkey'));
+    expect(await get(url, { onLine: () => expect.unreachable() })).toMatchObject({ status: 401, body: 'no\nkey' });
+  });
+
   test('sends JSON and headers', async ({ expect }) => {
     const url = await served((request, response) => {
       const { authorization, 'content-type': type } = request.headers;

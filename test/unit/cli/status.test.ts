@@ -38,7 +38,7 @@ const alpha: ModelRow = {
   ready_in_secs: 0,
   last_error: null,
   last_failure: null,
-  engines: [{ engine: 'alpha#0', phase: 'awake', phase_secs: 10, pid: 41, port: 8001 }],
+  engines: [{ engine: 'alpha#0', phase: 'awake', dozes: false, phase_secs: 10, pid: 41, port: 8001 }],
   verdicts: [],
 };
 
@@ -50,7 +50,7 @@ const idle: ModelRow = {
   loaded_replicas: 0,
   runtime_inflight: 0,
   ready_in_secs: null,
-  engines: [{ engine: 'beta#0', phase: 'off', phase_secs: null, pid: null, port: null }],
+  engines: [{ engine: 'beta#0', phase: 'off', dozes: false, phase_secs: null, pid: null, port: null }],
 };
 
 const calm: ModelList = {
@@ -79,8 +79,8 @@ const eventful: ModelList = {
       ready_in_secs: 1,
       last_failure: { ...failure, during: 'awake', attempts: 1, reason: 'killed by SIGSEGV' },
       engines: [
-        { engine: 'org/beta#0', phase: 'waking', phase_secs: 1.5, pid: 42, port: 8002 },
-        { engine: 'org/beta#1', phase: 'waking', phase_secs: 1.5, pid: 43, port: 8003 },
+        { engine: 'org/beta#0', phase: 'waking', dozes: false, phase_secs: 1.5, pid: 42, port: 8002 },
+        { engine: 'org/beta#1', phase: 'waking', dozes: false, phase_secs: 1.5, pid: 43, port: 8003 },
       ],
     },
     { ...idle, name: 'gamma', residency: 'host', ready_in_secs: 90, configured_enabled: false },

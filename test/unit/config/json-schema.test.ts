@@ -68,6 +68,15 @@ const full: Record<keyof typeof BACKENDS, object> = {
     ...common,
     ...supervised,
   },
+  exllamav3: {
+    model_path: '/x',
+    exllamav3_command: ['python', 'main.py'],
+    exllama_cache_size: 512,
+    exllama_cache_quant: '8,4',
+    exllama_max_rq_tokens: 1,
+    ...common,
+    ...supervised,
+  },
   ct2: { command: 'x ${PORT} ${DEVICE}', model_path: 'x', device: 'cuda:0', ...common, ...supervised },
   openai_remote: { url: 'https://x.example', api_key: 'k', ...common },
   stub: {

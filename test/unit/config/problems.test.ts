@@ -29,7 +29,11 @@ describe('keys', () => {
       'restart.first_dely_secs is not a key here. Did you mean "first_delay_secs"?',
     ],
     ['one that is like none', one(alpha, { banana: 1 }), 'banana is not a key here. docs/config.md lists the keys.'],
-    ['one of another version', one(alpha, { capture: {} }), 'capture is not available in this version. Take it out.'],
+    [
+      'an address for an engine',
+      one({ ...alpha, host: '0.0.0.0' }),
+      'models.a.host is not a key of models. Engines listen on 127.0.0.1; catnap has a `host` of its own.',
+    ],
     [
       'one of another backend',
       one({ model_path: 'x', llama_server_n_ctx: 1 }),
@@ -73,15 +77,9 @@ describe('keys', () => {
 });
 
 describe('backends', () => {
-  test.for(['exllamav3'])('%s is known and not there', (backend, { expect }) => {
-    expect(problemsOf(one({ backend, model_path: 'x' }))).toEqual([
-      `models.a.backend "${backend}" is not available in this version, which has "vllm_serve", "llama_server", "llama_cpp", "sglang", "ct2", "command", "openai_remote", "stub". The backend "command" can start any server.`,
-    ]);
-  });
-
   test('one that is misspelt is the only thing said about its model', ({ expect }) => {
     expect(problemsOf(one({ backend: 'llama-server', llama_server_n_ctx: 'many' }))).toEqual([
-      'models.a.backend must be one of "vllm_serve", "llama_server", "llama_cpp", "sglang", "ct2", "command", "openai_remote", "stub", not "llama-server". Did you mean "llama_server"?',
+      'models.a.backend must be one of "vllm_serve", "llama_server", "llama_cpp", "sglang", "exllamav3", "ct2", "command", "openai_remote", "stub", not "llama-server". Did you mean "llama_server"?',
     ]);
   });
 });

@@ -171,3 +171,56 @@ test('a release whose flash attention is on or not gets it so', async ({ expect 
     expect([value, words.includes('--flash-attn'), words.includes(`attn ${value}`)]).toEqual([value, there, false]);
   }
 });
+
+test('a server that sleeps by itself is asked for nothing that would wake it, and shown as dozing', async ({
+  expect,
+}) => {
+  const engine = llama({ sleep_idle_secs: 4 });
+  await startUp(engine);
+  expect(engine.processes.specs[0]?.argv.slice(-2)).toEqual(['--sleep-idle-seconds', '4']);
+  const seen = engine.http.calls.length;
+  const props = (sleeping: boolean) => answered(200, `{"chat_template":"{}","is_sleeping":${sleeping}}`);
+  engine.http.reply = () => props(false);
+  await engine.clock.advance(10_000);
+  expect(engine.driver.dozes).toBe(false);
+  engine.http.reply = () => props(true);
+  await engine.clock.advance(10_000);
+  expect(engine.driver.dozes).toBe(true);
+  const asked = engine.http.calls.slice(seen).map(({ method, url }) => `${method} ${new URL(url).pathname}`);
+  expect([new Set(asked), asked.length]).toEqual([new Set(['GET /props']), 10]);
+  engine.processes.child.onSignal = () => engine.processes.child.exit(0);
+  await Promise.all([engine.driver.stop(order(2).order), engine.clock.advance(50)]);
+  expect([engine.driver.dozes, engine.clock.pending]).toEqual([false, 0]);
+});
+
+test('one that loads its model again is alive for as long as a start may take, and no longer', async ({ expect }) => {
+  const engine = llama({ sleep_idle_secs: 4, startup_timeout_secs: 60 });
+  await startUp(engine);
+  engine.http.reply = () => answered(200, '{"is_sleeping":true}');
+  await engine.clock.advance(4_000);
+  // It loads: nothing answers.
+  engine.http.reply = () => HANG;
+  expect(await proves(engine)).toBe(true);
+  await engine.clock.advance(30_000);
+  expect(await proves(engine)).toBe(true);
+  await engine.clock.advance(30_000);
+  expect(await proves(engine)).toBe(false);
+});
+
+test('one that does not doze is held to its work like any other', async ({ expect }) => {
+  const engine = llama({ sleep_idle_secs: 4 });
+  await startUp(engine);
+  engine.http.reply = (call) => (isWork(call) ? HANG : answered(200, '{"is_sleeping":false}'));
+  expect(await proves(engine)).toBe(false);
+});
+
+test('a server that knows no sleep of its own is not started with one', async ({ expect }) => {
+  const engine = llama({ sleep_idle_secs: 4 });
+  const old = HELP.replaceAll('--sleep-idle-seconds', '--other');
+  engine.processes.answer = (argv) => ({ code: 0, output: argv.includes('--help') ? old : 'version: 1\n' });
+  const start = watched(engine.driver.start(order().order));
+  await engine.clock.advance(10);
+  expect(failureOf(start)).toBe(
+    'models.alpha.sleep_idle_secs needs a llama-server that knows --sleep-idle-seconds, and llama-server 1 does not',
+  );
+});
