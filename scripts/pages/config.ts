@@ -9,6 +9,7 @@ import { AliasSchema, naming } from '../../src/config/naming-schema.ts';
 import { admittance, KeySchema } from '../../src/config/keys-schema.ts';
 import { PolicySchema } from '../../src/config/policy-schema.ts';
 import { keeping, listening, programs, requestLimits } from '../../src/config/server-schema.ts';
+import { StageSchema } from '../../src/config/stages-schema.ts';
 import { TlsSchema } from '../../src/config/tls-schema.ts';
 import { code, page, table } from './markdown.ts';
 import { defaultText, typeText, type JsonSchema } from './schema-text.ts';
@@ -35,6 +36,11 @@ export const configPage = (): string =>
     ...section('tls', 'An object of these.', TlsSchema.shape, '###'),
     ...section('Programs', 'At the top level.', programs),
     ...section('policy', 'Who is awake, and for how long others wait.', PolicySchema.shape),
+    ...section(
+      'stages',
+      'An object: the names of the stages, and what each has. [scheduling.md](scheduling.md) has examples.',
+      StageSchema.shape,
+    ),
     ...section('Times of engines', 'At the top level, for models that say nothing else.', engineTimes),
     ...section('restart', 'How often and how soon a failed engine is tried again.', RestartSchema.shape),
     ...section('Requests', 'At the top level: what clients may send, and how slowly.', requestLimits),

@@ -8,8 +8,8 @@ import { scratchFiles } from '../adapters/scratch-files.ts';
 import { readTlsPair, watchTlsFiles, type TlsPair } from '../adapters/tls-files.ts';
 import { controlPlane, metricsPlane } from '../api/plane.ts';
 import type { Config } from '../config/schema.ts';
-import { after, InvariantBroken, type SleepLevel } from '../core/kinds.ts';
-import type { StageOptions } from '../core/stage-events.ts';
+import { Commons } from '../core/commons.ts';
+import { after, InvariantBroken, type ModelId, type SleepLevel } from '../core/kinds.ts';
 import type { Log } from '../observe/log.ts';
 import { OutputHub } from '../observe/output-hub.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -25,13 +25,14 @@ import { waitNotToBeKept } from './feasibility.ts';
 import { CostKeeper } from '../runtime/cost-keeper.ts';
 import { progressOf } from '../runtime/progress.ts';
 import { LoadOverrides } from '../runtime/load-overrides.ts';
-import { Supervisor } from '../runtime/supervisor.ts';
+import { Supervisor, type StageSpec } from '../runtime/supervisor.ts';
 import { namesOf } from './names.ts';
 import { keptImages } from './checkpoints.ts';
 import { keepers } from './conversations.ts';
 import { absentLevels, levelsMissed } from './levels.ts';
 import { openMetricsPort, type MetricsPort } from './metrics-port.ts';
 import { enginesOf, preloadsOf, stageOf } from './stage-plan.ts';
+import { plansOf, specOf, type StagePlan } from './stages.ts';
 import { createTelling, type Telling } from './telling.ts';
 import { ms, msOrNever } from './times.ts';
 import { withVerdicts } from './verdicts.ts';
@@ -60,6 +61,7 @@ type Known = {
   readonly known: CostsByModel;
   readonly verdicts: ReadonlyMap<string, readonly Verdict[]>;
   readonly absent: ReadonlyMap<SleepLevel, string>;
+  readonly plans: readonly StagePlan[];
 };
 
 /** How long connections get to end once every engine is off. */
@@ -78,7 +80,7 @@ export class App {
   readonly #readings: Readings;
   readonly #bodies: BodyStore;
   readonly #requests = new RequestBook();
-  readonly #stage: StageOptions;
+  readonly #stages: readonly StageSpec[];
   readonly #supervisor: Supervisor;
   readonly #costs: CostKeeper;
   readonly #startedAt: Date;
@@ -109,12 +111,15 @@ export class App {
     const costs = costFile(config.state_dir, warn);
     const absent = await absentLevels(config, systemPrograms(options.env));
     for (const message of levelsMissed(judged.config, absent)) warn(message);
-    const known = { file: costs, known: await costs.read(), verdicts: judged.verdicts, absent };
-    const app = new App({ ...options, config: judged.config }, telling, processes, output, known);
+    let app: App | undefined;
     try {
+      // Before the GPUs are measured: what is left of an earlier catnap is not there to stay.
       for (const leftover of await processes.reapLeftovers()) {
         telling.reporter.report({ kind: 'leftover-reaped', ...leftover });
       }
+      const plans = await plansOf(judged.config, { processes, clock, env: options.env, warn });
+      const known = { file: costs, known: await costs.read(), verdicts: judged.verdicts, absent, plans };
+      app = new App({ ...options, config: judged.config }, telling, processes, output, known);
       await app.#checkpoints.sweep(keptImages(config));
       await app.#conversations
         .sweep(keepers(config))
@@ -124,9 +129,7 @@ export class App {
       void app.#vram.measure(config);
       return app;
     } catch (error) {
-      app.#metricsPort?.close();
-      await app.#listener?.close(0);
-      await app.#adminListener?.close(0);
+      await app?.closeDoors();
       await processes.close();
       throw error;
     }
@@ -152,11 +155,15 @@ export class App {
     this.#conversations = conversations;
     this.#gpu = gpu;
     const overrides = new LoadOverrides();
-    const engines = enginesOf(config, drivers, overrides, known.absent);
-    const stage = stageOf(config, known.known, known.absent);
-    this.#stage = stage;
-    const impossible = waitNotToBeKept(stage, config.policy);
-    if (impossible !== undefined) warned(impossible);
+    const engines = enginesOf(config, known.plans, { drivers, overrides, absent: known.absent });
+    const commons = new Commons(config.policy.max_parallel_loads);
+    const means = { commons, absent: known.absent };
+    const stages = known.plans.map((plan) => specOf(plan, stageOf(config, plan, known.known, means)));
+    this.#stages = stages;
+    for (const { options: stage } of stages) {
+      const impossible = waitNotToBeKept(stage, config.policy);
+      if (impossible !== undefined) warned(impossible);
+    }
     this.#costs = new CostKeeper(clock, known.file, () => this.#supervisor.costs());
     const bug = (error: unknown): void => this.#bug(error);
     const view = () => this.#supervisor.view();
@@ -165,7 +172,7 @@ export class App {
     this.#readings = new Readings({ clock, gpu, view, kinOf, residentBytes, bug });
     this.#bodies = bodyStore(config);
     const reporter = reportToAll([telling.reporter, this.#costs, this.#vram], bug);
-    this.#supervisor = new Supervisor({ stage, engines, clock, reporter, overrides });
+    this.#supervisor = new Supervisor({ stages, engines, clock, reporter, overrides });
   }
 
   /** The port clients talk to. */
@@ -202,6 +209,13 @@ export class App {
     await Promise.race([this.#supervisor.shutDown(0), enough]);
   }
 
+  /** Nobody is let in any more, and whoever is there is cut off. */
+  async closeDoors(): Promise<void> {
+    this.#metricsPort?.close();
+    await this.#listener?.close(0);
+    await this.#adminListener?.close(0);
+  }
+
   /** For the handler of the process's exit: synchronous, the last resort. */
   killAllNow(): void {
     this.#processes.killAllNow();
@@ -230,7 +244,7 @@ export class App {
         watch: (model, listener) => this.#output.watch(model, listener),
       },
       vram: (model, replicas) => this.#vram.of(model, replicas),
-      effectiveTarget: (model) => this.#stage.models.find((terms) => terms.model === model)?.targetInflight ?? 1,
+      effectiveTarget: (model) => this.#termsOf(model)?.targetInflight ?? 1,
       levels: (model) => levelsOfModel(config, model),
       startedAt: this.#startedAt,
       version: this.#options.version,
@@ -287,6 +301,10 @@ export class App {
     this.#watchCertificate();
   }
 
+  #termsOf(model: ModelId) {
+    return this.#stages.flatMap(({ options }) => options.models).find((terms) => terms.model === model);
+  }
+
   #door(serves: Side | undefined): Door {
     const { config, clock } = this.#options;
     const hosts = [config.host, ...config.allowed_hosts];
@@ -312,7 +330,9 @@ export class App {
 
   /** What fails to load is told as any failure is, and holds up nobody. */
   #preload(): void {
-    const { load, skip } = preloadsOf(this.#options.config, this.#stage);
+    const all = this.#stages.map(({ options }) => preloadsOf(this.#options.config, options));
+    const load = all.flatMap((one) => one.load);
+    const skip = all.flatMap((one) => one.skip);
     for (const model of load) {
       this.#supervisor
         .load(model, { as: 'load', replicas: undefined, override: undefined })

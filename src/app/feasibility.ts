@@ -1,5 +1,6 @@
 import type { Config } from '../config/schema.ts';
 import type { StageOptions } from '../core/stage-events.ts';
+import { sharedRoom } from '../core/cast.ts';
 import { Costs } from '../core/costs.ts';
 import { ms } from './times.ts';
 
@@ -13,9 +14,9 @@ export function waitNotToBeKept(
 ): string | undefined {
   const maxWaitMs = ms(max_wait_secs);
   if (policy_type === 'fifo') return undefined;
-  const sharing = models.filter(({ cost }) => cost > 0);
+  const sharing = models.filter(({ cost, keep }) => cost > 0 && keep !== true);
   const needed = sharing.reduce((sum, { cost }) => sum + cost, 0);
-  if (needed <= capacity) return undefined;
+  if (needed <= sharedRoom({ models, capacity })) return undefined;
   let roundMs = 0;
   for (const { costs: saved, sleepLevel } of sharing) {
     const costs = new Costs(saved);

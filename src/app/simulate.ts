@@ -2,6 +2,7 @@ import { closeSync, openSync, readSync } from 'node:fs';
 import { StringDecoder } from 'node:string_decoder';
 import type { Config } from '../config/schema.ts';
 import { costFile } from '../adapters/cost-file.ts';
+import { stagesOf } from '../config/stages.ts';
 import { Costs } from '../core/costs.ts';
 import { millis, type ModelId } from '../core/kinds.ts';
 import { compare, DISCIPLINES } from '../simulate/compare.ts';
@@ -11,7 +12,8 @@ import type { Outcome } from '../simulate/tally.ts';
 import { fromZero, readTrace } from '../simulate/traces.ts';
 import type { Arrival, Workload } from '../simulate/workload.ts';
 import { ms } from './times.ts';
-import { capacityOf, costOf, policyTermsOf } from './stage-plan.ts';
+import { policyTermsOf, roomOf, roomsOf, type Rooms } from './stage-plan.ts';
+import { planned, unsurveyed } from './stages.ts';
 
 export type SimulateOptions = {
   readonly config: Config;
@@ -50,18 +52,22 @@ export async function simulate(options: SimulateOptions): Promise<Simulated> {
   if ('problem' in source) return { kind: 'bad', problem: source.problem };
   const { config, comeMs, goMs } = options;
   const { policy } = config;
-  const notes = [...source.notes];
+  const notes = [...source.notes, ...unmeasured(config)];
   const known = await costFile(config.state_dir, (problem) => notes.push(problem)).read();
   const timesOf = (model: ModelId): SwapTimes => {
     const costs = new Costs(known.get(model));
     const level = config.models[model]?.sleep_level ?? policy.sleep_level;
     return { comeMs: comeMs ?? costs.comeMs(level), goMs: goMs ?? costs.goMs(level) };
   };
+  const plans = planned(config, unsurveyed(config), () => undefined);
+  const boards = plans.map((plan) => ({ models: plan.models, rooms: roomsOf(config, plan) }));
+  const [first] = boards;
   const outcomes = compare({
     workload: source.workload,
     disciplines,
+    boards: boards.map(({ models, rooms }) => ({ models, capacity: rooms.capacity })),
     stage: {
-      capacity: capacityOf(config),
+      capacity: first?.rooms.capacity ?? 1,
       drains: policy.drain_before_switch,
       drainMs: ms(policy.drain_timeout_secs),
       minActiveMs: ms(policy.min_active_secs),
@@ -69,7 +75,7 @@ export async function simulate(options: SimulateOptions): Promise<Simulated> {
     },
     terms: policyTermsOf(config),
     model: (name) => ({
-      cost: roomOf(name, config),
+      ...roomTaken(name, config, boards),
       replicas: config.models[name]?.replicas ?? 1,
       targetInflight: config.models[name]?.target_inflight ?? policy.target_inflight,
       maxWaiting: policy.max_waiting,
@@ -81,10 +87,21 @@ export async function simulate(options: SimulateOptions): Promise<Simulated> {
   return { kind: 'played', workload: source.workload().name, outcomes, notes };
 }
 
+/** Nothing is measured here: what is played may be on another machine. */
+const unmeasured = (config: Config): readonly string[] =>
+  stagesOf(config)
+    .filter(({ capacity }) => capacity === undefined)
+    .map(({ name }) => `stages.${name} has no capacity_mib: it is played with one model awake at a time.`);
+
+type BoardRooms = { readonly models: readonly string[]; readonly rooms: Rooms };
+
 /** A model that only the trace knows takes all the room there is. */
-function roomOf(name: string, config: Config): number {
+function roomTaken(name: string, config: Config, boards: readonly BoardRooms[]): ReturnType<typeof roomOf> {
   const settings = config.models[name];
-  return settings === undefined ? capacityOf(config) : costOf(settings, config);
+  const [first] = boards;
+  const board = boards.find(({ models }) => models.includes(name)) ?? first;
+  if (board === undefined || settings === undefined) return { cost: board?.rooms.shared ?? 1 };
+  return roomOf(settings, board.rooms);
 }
 
 type Source = { readonly workload: () => Workload; readonly notes: readonly string[] } | { readonly problem: string };

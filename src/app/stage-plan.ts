@@ -1,4 +1,6 @@
 import { effectiveTarget } from '../config/inflight.ts';
+import { countsEngines, isKept, mostOf, needOf, type Counts } from '../config/stages.ts';
+import type { Commons } from '../core/commons.ts';
 import type { Config, ModelConfig } from '../config/schema.ts';
 import { DEEPENS, DEPTH } from '../config/sleep-levels.ts';
 import type { EngineRules } from '../core/engine.ts';
@@ -12,6 +14,7 @@ import {
   type SleepLevel,
 } from '../core/kinds.ts';
 import type { Demotion } from '../core/demotion.ts';
+import { sharedRoom } from '../core/cast.ts';
 import type { ModelTerms } from '../core/member.ts';
 import { POLICIES } from '../core/policy/index.ts';
 import type { PolicyTerms } from '../core/policy/policy.ts';
@@ -21,34 +24,33 @@ import { TRAITS, type DriverRegistry } from '../engines/registry.ts';
 import type { CostsByModel } from '../ports/cost-file.ts';
 import type { LoadOverrides } from '../runtime/load-overrides.ts';
 import type { EngineSpec } from '../runtime/supervisor.ts';
+import { onGpus, type Learned, type StagePlan } from './stages.ts';
 import { ms, msOrNever } from './times.ts';
-
-/** Where no capacity is declared one model is awake: each that needs room takes all of it. */
-const ONE = 1;
 
 /** The core's own deadlines lie behind the drivers', which can say more about why something took too long. */
 const MARGIN_MS = 5_000;
 
-/** What the config means to the stage. */
-export function stageOf(
-  config: Config,
-  costs: CostsByModel,
-  absent: ReadonlyMap<SleepLevel, string> = new Map(),
-): StageOptions {
+/** What the config means to a stage. */
+export function stageOf(config: Config, plan: StagePlan, costs: CostsByModel, more: StageMeans = {}): StageOptions {
   const { policy } = config;
+  const rooms = roomsOf(config, plan, more.learned);
   return {
-    models: Object.entries(config.models).map(([name, model]) => ({
-      ...termsOf(modelId(name), model, config),
-      demote: demotionsOf(model, absent),
-      costs: costs.get(modelId(name)) ?? {},
-    })),
-    capacity: capacityOf(config),
+    models: plan.models.flatMap((name) => {
+      const model = config.models[name];
+      if (model === undefined) return [];
+      const id = modelId(name);
+      const room = roomOf(model, rooms, more.learned?.(name));
+      const demote = demotionsOf(model, more.absent ?? new Map());
+      return [{ ...termsOf(id, model, config), ...room, demote, costs: costs.get(id) ?? {} }];
+    }),
+    capacity: rooms.capacity,
+    ...(more.commons !== undefined && { commons: more.commons }),
     policy: POLICIES[policy.policy_type](policyTermsOf(config)),
     drains: policy.drain_before_switch,
     drainMs: drainMsOf(config),
     minActiveMs: ms(policy.min_active_secs),
     cancelsAbandoned: policy.abandoned_load === 'cancel',
-    idleTarget: idleTargetOf(config),
+    idleTarget: idleTargetOf(config, plan),
     priorityStepMs: ms(policy.priority_step_secs),
   };
 }
@@ -57,19 +59,46 @@ export function stageOf(
 const drainMsOf = ({ policy }: Config): number =>
   policy.drain_before_switch && policy.drain_deadline === 'wait' ? FOREVER : ms(policy.drain_timeout_secs);
 
-const idleTargetOf = ({ policy }: Config): StageOptions['idleTarget'] =>
-  policy.idle_target === undefined
+const idleTargetOf = ({ policy }: Config, { models }: StagePlan): StageOptions['idleTarget'] =>
+  policy.idle_target === undefined || !models.includes(policy.idle_target)
     ? undefined
     : { model: modelId(policy.idle_target), afterMs: ms(policy.idle_target_after_secs) };
 
-export const capacityOf = ({ gpu }: Config): number => gpu.capacity_mib ?? ONE;
+export type StageMeans = {
+  readonly learned?: Learned;
+  readonly commons?: Commons;
+  /** Levels that this machine cannot do. */
+  readonly absent?: ReadonlyMap<SleepLevel, string>;
+};
 
-/** How much of the capacity a model takes, all its engines together. */
-export function costOf(settings: ModelConfig, config: Config): number {
-  const footprint = 'footprint' in settings ? settings.footprint?.gpu_mib : undefined;
-  if (!TRAITS[settings.backend].needsRoom || footprint === 0) return 0;
-  const declared = config.gpu.capacity_mib === undefined ? undefined : footprint;
-  return declared === undefined ? capacityOf(config) : declared * settings.replicas;
+/** The budget of a stage, and what of it nobody is kept in. */
+export type Rooms = { readonly counts: Counts; readonly capacity: number; readonly shared: number };
+
+/** Where models are counted, those that are kept stand beside the others. */
+export function roomsOf(config: Config, { counts, capacity, models }: StagePlan, learned?: Learned): Rooms {
+  const kept = models.flatMap((name) => {
+    const model = config.models[name];
+    return model !== undefined && isKept(model) ? [mostOf(model, counts, learned?.(name))] : [];
+  });
+  const aside = kept.reduce((sum: number, most) => sum + (most === 'all' ? 0 : most), 0);
+  return counts === 'models'
+    ? { counts, capacity: capacity + aside, shared: capacity }
+    : { counts, capacity, shared: capacity - aside };
+}
+
+/** What a model takes of a budget. */
+export function roomOf(
+  model: ModelConfig,
+  { counts, shared }: Rooms,
+  learned?: number,
+): Pick<ModelTerms, 'cost' | 'costEach' | 'keep'> {
+  const keep = isKept(model);
+  const need = TRAITS[model.backend].needsRoom ? needOf(model, counts, learned) : 'none';
+  if (need === 'none') return { cost: 0, keep: false };
+  // What was only seen may be more than there is: then it is all of it.
+  const most = mostOf(model, counts, learned);
+  if (need === 'all' || (!keep && most !== 'all' && most > shared)) return { cost: shared, keep: false };
+  return countsEngines(counts) ? { cost: need * model.replicas, costEach: need, keep } : { cost: need, keep };
 }
 
 /** What the config tells the policies. */
@@ -88,12 +117,12 @@ export function policyTermsOf({ policy }: Config): PolicyTerms {
 /** One engine for each replica that each model may have. */
 export function enginesOf(
   config: Config,
-  drivers: DriverRegistry,
-  overrides: LoadOverrides,
-  absent: ReadonlyMap<SleepLevel, string>,
+  plans: readonly StagePlan[],
+  { drivers, overrides, absent }: EngineMeans,
 ): readonly EngineSpec[] {
-  return Object.entries(config.models).flatMap(([name, settings]) =>
-    replicasOf(modelId(name), settings).map((id, replica) => ({
+  return Object.entries(config.models).flatMap(([name, written]) => {
+    const settings = onGpus(written, plans.find(({ models }) => models.includes(name))?.gpus ?? []);
+    return replicasOf(modelId(name), settings).map((id, replica) => ({
       id,
       model: modelId(name),
       rules: rulesOf(settings, config, absent),
@@ -103,18 +132,23 @@ export function enginesOf(
         const model = modelId(name);
         return drivers.makeDriver({ model, replica, config: settings, override: () => overrides.of(model) }, events);
       },
-    })),
-  );
+    }));
+  });
 }
 
-function termsOf(model: ModelId, settings: ModelConfig, config: Config): ModelTerms {
+type EngineMeans = {
+  readonly drivers: DriverRegistry;
+  readonly overrides: LoadOverrides;
+  readonly absent: ReadonlyMap<SleepLevel, string>;
+};
+
+function termsOf(model: ModelId, settings: ModelConfig, config: Config): Omit<ModelTerms, 'cost'> {
   const { policy } = config;
   return {
     model,
     engines: replicasOf(model, settings),
     replicas: settings.replicas,
     shut: shutTo(settings),
-    cost: costOf(settings, config),
     targetInflight: effectiveTarget(settings),
     maxWaiting: policy.max_waiting,
     patienceMs: ms(policy.request_timeout_secs),
@@ -140,8 +174,9 @@ function demotionsOf(
 export function preloadsOf(config: Config, { models, capacity }: StageOptions): Preloads {
   const load: ModelId[] = [];
   const skip: ModelId[] = [];
-  let room = capacity;
-  for (const { model, cost } of models) {
+  let room = sharedRoom({ models, capacity });
+  for (const { model, cost: full, keep } of models) {
+    const cost = keep === true ? 0 : full;
     const settings = config.models[model];
     const asked = config.preload.includes(model) || (settings?.activation === 'explicit' && settings.enabled);
     if (!asked) continue;

@@ -1,4 +1,4 @@
-import type { ModelList, ModelRow, RuntimeState } from '../api/admin/contract.ts';
+import type { ModelList, ModelRow, RuntimeState, StageRow } from '../api/admin/contract.ts';
 import { painted, table, type Cell } from './table.ts';
 import { duration, list, plain } from './words.ts';
 
@@ -6,12 +6,12 @@ type Terms = { readonly url: string; readonly now: Date; readonly colour: boolea
 
 /** One glance: what is awake, what is on its way, who waits and for how long, and what went wrong last. */
 export function statusText(status: ModelList, { url, now, colour }: Terms): string {
-  const { models, swap, accepting, version } = status;
+  const { models, stages, swap, accepting, version } = status;
   const parts = [
     `catnap ${version} at ${url}\n`,
     accepting ? '' : `${painted({ text: 'It is shutting down and lets no request in.', style: 'yellow' }, colour)}\n`,
     `${awake(models)}\n`,
-    swap === null ? '' : `${underWay(swap)}\n`,
+    ...(stages.length > 1 ? stages.map(stageLine) : [swap === null ? '' : `${underWay(swap)}\n`]),
     '\n',
     table([HEADER, ...models.map(row)], colour),
   ];
@@ -26,6 +26,13 @@ function awake(models: readonly ModelRow[]): string {
   const names = models.filter(({ is_loaded }) => is_loaded).map(({ name }) => name);
   if (names.length === 0) return 'No model is awake.';
   return `${list(names)} ${names.length === 1 ? 'is' : 'are'} awake.`;
+}
+
+function stageLine({ name, counts, capacity, taken, mode, pinned, swap }: StageRow): string {
+  const room = counts === 'models' ? `${taken} of ${capacity} awake` : `${taken} of ${capacity} MiB taken`;
+  const steered = mode === 'manual' ? [pinned === null ? 'swaps by hand' : `pinned to ${pinned}`] : [];
+  const parts = [room, ...steered, ...(swap === null ? [] : [underWay(swap)])];
+  return `stage ${name}: ${parts.join('; ')}\n`;
 }
 
 function underWay({ to, from, since_secs, expected_secs }: NonNullable<ModelList['swap']>): string {

@@ -13,6 +13,7 @@ import type { Path } from './place.ts';
 import { CheckpointSchema, GpuSchema, RestartSchema } from './engines-schema.ts';
 import { PolicySchema } from './policy-schema.ts';
 import { ConfigSchema } from './schema.ts';
+import { StageSchema } from './stages-schema.ts';
 
 /** Says what the schema found in the words of somebody who edits a config file. */
 
@@ -103,6 +104,7 @@ function keysAt(path: Path, raw: unknown): readonly string[] {
   const [first] = path;
   if (first === undefined) return Object.keys(ConfigSchema.shape);
   if (path.at(-2) === 'demote') return Object.keys(DemoteSchema.shape);
+  if (first === 'stages') return Object.keys(StageSchema.shape);
   if (first === 'gpu') return Object.keys(GpuSchema.shape);
   if (path.at(-1) === 'footprint') return Object.keys(FootprintSchema.shape);
   if (first === 'models' && path[2] === 'hooks')

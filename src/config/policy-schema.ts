@@ -91,6 +91,11 @@ export const PolicySchema = z.strictObject({
     'Of `time_slice`: how often an idle model may be followed by another.',
   ),
   min_quantum_ms: key(milliseconds().default(2_000), 'Of `time_slice`: how long a turn lasts at least.'),
+  max_parallel_loads: key(
+    count(1, 1_000).optional(),
+    'How many models may start or wake at a time, on all stages together. Others for which there is room wait for their turn at it. One that died while it was wanted is brought back at once and counts.',
+    { default_text: 'as many as there is room for' },
+  ),
   priority_step_secs: key(
     seconds(0).default(30),
     'How much earlier than it came a request counts as having come for each step of priority (`low`, `normal`, `high`). So a low one is late by that at most, and never lost.',

@@ -8,6 +8,7 @@ import { naming } from './naming-schema.ts';
 import { PolicySchema } from './policy-schema.ts';
 import type { Secret } from './secret.ts';
 import { keeping, listening, programs, requestLimits } from './server-schema.ts';
+import { stageName, StageSchema } from './stages-schema.ts';
 
 /** The one description of the config: types, defaults, docs, JSON Schema and the example come from it. */
 export const ConfigSchema = z.strictObject({
@@ -18,6 +19,11 @@ export const ConfigSchema = z.strictObject({
   ...admittance,
   ...programs,
   policy: key(PolicySchema.prefault({}), 'Who is awake, and for how long others wait.'),
+  stages: key(
+    z.record(stageName(), StageSchema).optional(),
+    'Sets of hardware, each with models of its own that never wait for those of another. Each is an object as below.',
+    { default_text: 'one, with `gpu.capacity_mib`' },
+  ),
   ...engineTimes,
   restart: key(RestartSchema.prefault({}), 'How often and how soon a failed engine is tried again.'),
   ...requestLimits,

@@ -192,8 +192,13 @@ export class Member {
 
   /** How much it takes, or would, of the room that is shared. Those that are kept have room of their own. */
   get cost(): number {
-    const { keep, cost, costEach } = this.terms;
-    if (keep === true || costEach === undefined) return keep === true ? 0 : cost;
+    return this.terms.keep === true ? 0 : this.takes;
+  }
+
+  /** How much of the budget it takes, or would. */
+  get takes(): number {
+    const { cost, costEach } = this.terms;
+    if (costEach === undefined) return cost;
     let stirring = 0;
     for (const phase of this.phases.values()) if (!atRest(phase)) stirring++;
     return costEach * Math.max(this.replicas, stirring);

@@ -26,6 +26,8 @@ export function surroundings({ env, device, library_path: libraries }: Placed): 
   const gpus = device === 'cpu' ? '' : /^cuda:(.+)$/.exec(device ?? '')?.[1];
   return {
     ...(gpus !== undefined && { CUDA_VISIBLE_DEVICES: gpus, HIP_VISIBLE_DEVICES: gpus }),
+    // Numbers are meant as nvidia-smi counts them; CUDA by itself would begin with the fastest.
+    ...(gpus !== undefined && /\d/.test(gpus) && { CUDA_DEVICE_ORDER: 'PCI_BUS_ID' }),
     ...(libraries !== undefined && { LD_LIBRARY_PATH: libraries }),
     ...revealed(env),
   };

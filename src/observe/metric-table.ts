@@ -110,6 +110,18 @@ export const TABLE = {
     help: 'Engines of this model whose weights are there: gpu, host, dropped, suspended, disk or none.',
     labels: ['model', 'residency'],
   },
+  stageCapacity: {
+    name: 'catnap_stage_capacity',
+    type: 'gauge',
+    help: 'The budget of this stage: MiB, or models where models are counted.',
+    labels: ['stage'],
+  },
+  stageTaken: {
+    name: 'catnap_stage_taken',
+    type: 'gauge',
+    help: 'How much of it is taken by models that are awake, on their way, or not proven gone.',
+    labels: ['stage'],
+  },
   engineFailures: {
     name: 'catnap_engine_failures_total',
     type: 'counter',

@@ -22,6 +22,7 @@ export type Scene = {
   /** What the processes of each model hold in main memory. */
   readonly hostBytes: ReadonlyMap<ModelId, number>;
   readonly bodies: { readonly memoryBytes: number; readonly diskBytes: number };
+  readonly stages: readonly { readonly name: string; readonly capacity: number; readonly taken: number }[];
 };
 
 type MetricsText = { readonly contentType: string; readonly body: string };
@@ -89,6 +90,8 @@ function makeMeters(registry: Registry) {
     swapOverhead: histogram(TABLE.swapOverhead),
     engineState: gauge(TABLE.engineState),
     engineResidency: gauge(TABLE.engineResidency),
+    stageCapacity: gauge(TABLE.stageCapacity),
+    stageTaken: gauge(TABLE.stageTaken),
     engineFailures: counter(TABLE.engineFailures),
     escalations: counter(TABLE.escalations),
     demotions: counter(TABLE.demotions),
@@ -233,8 +236,12 @@ function paintMemory({ gpuTotal, gpuUsed, hostMemory, bodiesMemory, bodiesDisk }
 }
 
 function paint(meters: Meters, scene: Scene): void {
-  const { queueDepth, oldestWait, inFlight, engineState, engineResidency } = meters;
+  const { queueDepth, oldestWait, inFlight, engineState, engineResidency, stageCapacity, stageTaken } = meters;
   for (const gauge of [queueDepth, oldestWait, inFlight, engineState, engineResidency]) gauge.reset();
+  for (const { name: stage, capacity, taken } of scene.stages) {
+    stageCapacity.set({ stage }, capacity);
+    stageTaken.set({ stage }, taken);
+  }
   meters.accepting.set(scene.accepting ? 1 : 0);
   paintMemory(meters, scene);
   for (const { model, waiting, oldestWaitMs = 0, inFlight: open, engines } of scene.models) {

@@ -23,9 +23,10 @@ export function progressOf({ models, now }: StageView, wanted: ModelId, terms: P
     case 'leaving':
       return `${wanted} is being put away, then it starts again`;
     default: {
+      if (own.waitsForLoads) return `${wanted} waits until other models have loaded`;
       const { knows, turnMs } = terms;
       const before = models
-        .filter((other) => other !== own)
+        .filter((other) => other !== own && other.stage === own.stage)
         .flatMap((other) => inTheWay(other, now, knows?.(other.model) === false ? 'another model' : other.model));
       // Of a model that was never timed nobody knows.
       const inAll =

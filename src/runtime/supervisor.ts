@@ -1,8 +1,10 @@
 import type { EngineRules } from '../core/engine.ts';
-import type { EngineId, ModelId, SleepLevel } from '../core/kinds.ts';
+import { invariant, type EngineId, type Millis, type ModelId, type SleepLevel } from '../core/kinds.ts';
 import type { Member } from '../core/member.ts';
 import type { RevisedTerms, StageOptions, TicketTerms, UnloadTerms } from '../core/stage-events.ts';
+import type { Stage } from '../core/stage.ts';
 import type { Mode } from '../core/steering.ts';
+import type { Swap } from '../core/swap.ts';
 import type { Driver, DriverEvents } from '../engines/driver.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Reporter } from '../ports/reporter.ts';
@@ -10,10 +12,11 @@ import { Refused, type Acquire, type Admission, type Lease } from './admission.t
 import type { CostsByModel } from '../ports/cost-file.ts';
 import { startMs, type Forecast } from './forecast.ts';
 import { EngineActor } from './engine-actor.ts';
+import type { OpenLease } from './lease.ts';
 import { LoadOverrides } from './load-overrides.ts';
 import type { LoadWish, Operator, OrderEnd } from './operator.ts';
 import { StageActor } from './stage-actor.ts';
-import type { EngineView, ModelView, StageReader, StageView } from './view.ts';
+import type { BoardView, EngineView, ModelView, StageReader, StageView } from './view.ts';
 import { Watchdog } from './watchdog.ts';
 
 export type EngineSpec = {
@@ -26,8 +29,17 @@ export type EngineSpec = {
   readonly makeDriver: (events: DriverEvents) => Driver;
 };
 
+/** One stage, and what is shown of it. */
+export type StageSpec = {
+  readonly name: string;
+  readonly gpus: readonly string[];
+  /** What its budget counts. */
+  readonly counts: string;
+  readonly options: StageOptions;
+};
+
 export type SupervisorOptions = {
-  readonly stage: StageOptions;
+  readonly stages: readonly StageSpec[];
   readonly engines: readonly EngineSpec[];
   readonly clock: Clock;
   readonly reporter: Reporter;
@@ -35,27 +47,42 @@ export type SupervisorOptions = {
   readonly overrides?: LoadOverrides;
 };
 
-export type Revised = RevisedTerms & {
+export type Revised = Pick<RevisedTerms, 'anew'> & {
+  /** What each stage is told, by its name. Stages are neither made nor ended, and no model moves to another. */
+  readonly stages: ReadonlyMap<string, RevisedTerms['options']>;
   readonly engines: readonly EngineSpec[];
   /** The models of which another config says anything else. */
   readonly revised: ReadonlySet<ModelId>;
 };
 
-/** Makes the actors of one stage and its engines, ties them together, and closes them. */
+type OnStage = { readonly spec: StageSpec; readonly actor: StageActor };
+
+/** Makes the actors of the stages and their engines, ties them together, and closes them. Knows which model is on which stage. */
 export class Supervisor implements Admission, Operator, StageReader {
   readonly #clock: Clock;
   readonly #reporter: Reporter;
-  readonly #stage: StageActor;
+  readonly #stages: readonly OnStage[];
+  /** Also for those that the config has no more: their stage has the last word on them. */
+  readonly #stageOf = new Map<ModelId, StageActor>();
+  /** The models in the order of the config. */
+  #order: readonly ModelId[] = [];
   readonly #watchdog: Watchdog;
   readonly #overrides: LoadOverrides;
 
-  constructor({ stage, engines, clock, reporter, overrides = new LoadOverrides() }: SupervisorOptions) {
+  constructor({ stages, engines, clock, reporter, overrides = new LoadOverrides() }: SupervisorOptions) {
     this.#clock = clock;
     this.#overrides = overrides;
     this.#reporter = reporter;
+    const loadOver = (): void => {
+      for (const { actor } of this.#stages) actor.lookAgain();
+    };
     const dismissed = (engine: EngineId): void => this.#dismiss(engine);
-    this.#stage = new StageActor({ ...stage, clock, reporter, dismissed });
-    this.#watchdog = new Watchdog({ clock, leases: () => this.#stage.leases.values() });
+    this.#stages = stages.map((spec) => {
+      return { spec, actor: new StageActor({ ...spec.options, clock, reporter, loadOver, dismissed }) };
+    });
+    for (const { spec, actor } of this.#stages) this.#place(spec.options.models, actor);
+    this.#watchdog = new Watchdog({ clock, leases: () => this.#leases() });
+    this.#order = orderOf(engines);
     for (const spec of engines) this.#employ(spec);
   }
 
@@ -63,10 +90,12 @@ export class Supervisor implements Admission, Operator, StageReader {
    * Another config, all of it in one turn. `engines` are all there are to be; those of `revised` models hear of it, the others are not touched.
    * False while catnap shuts down, when it changes nothing.
    */
-  revise({ options, anew, engines, revised }: Revised): boolean {
-    if (!this.#stage.stage.accepting) return false;
+  revise({ stages, anew, engines, revised }: Revised): boolean {
+    if (!this.#accepting) return false;
+    for (const { spec, actor } of this.#stages) this.#place(stages.get(spec.name)?.models ?? [], actor);
+    this.#order = orderOf(engines);
     for (const spec of engines) {
-      const actor = this.#stage.engines.get(spec.id);
+      const actor = this.#of(spec.model).engines.get(spec.id);
       if (actor === undefined) this.#employ(spec);
       else if (revised.has(spec.model)) {
         actor.revise(spec);
@@ -74,110 +103,149 @@ export class Supervisor implements Admission, Operator, StageReader {
       }
     }
     for (const model of anew) this.#overrides.clear(model);
-    this.#stage.revise({ options, anew });
-    // Replicas that one config wanted and the next one not, before they ever ran.
     const wanted = new Set(engines.map(({ id }) => id));
-    for (const { phases } of this.#stage.stage.members.values()) for (const id of phases.keys()) wanted.add(id);
-    for (const id of [...this.#stage.engines.keys()]) if (!wanted.has(id)) this.#dismiss(id);
+    for (const { spec, actor } of this.#stages) {
+      const options = stages.get(spec.name);
+      if (options !== undefined) actor.revise({ options, anew: anew.filter((model) => this.#of(model) === actor) });
+      for (const { phases } of actor.stage.members.values()) for (const id of phases.keys()) wanted.add(id);
+    }
+    // Replicas that one config wanted and the next one not, before they ever ran.
+    for (const { actor } of this.#stages)
+      for (const id of actor.engines.keys()) if (!wanted.has(id)) this.#dismiss(id);
     return true;
   }
 
+  #place(models: StageOptions['models'], actor: StageActor): void {
+    for (const { model } of models) {
+      const known = this.#stageOf.get(model);
+      invariant(known === undefined || known === actor, `${model} cannot move to another stage`);
+      this.#stageOf.set(model, actor);
+    }
+  }
+
   #employ({ id, model, rules, stallMs, proofMs, makeDriver }: EngineSpec): void {
+    const stage = this.#of(model);
     const moved: ConstructorParameters<typeof EngineActor>[0]['moved'] = (phase, took) =>
-      this.#stage.engineMoved(id, model, phase, took);
+      stage.engineMoved(id, model, phase, took);
     const [clock, reporter] = [this.#clock, this.#reporter];
     const actor = new EngineActor({ id, model, rules, clock, reporter, makeDriver, moved });
-    this.#stage.adopt(actor);
+    stage.adopt(actor);
     this.#watchdog.watch({ actor, stallMs, proofMs });
   }
 
   #dismiss(engine: EngineId): void {
-    this.#stage.dismiss(engine);
+    for (const { actor } of this.#stages) actor.dismiss(engine);
     this.#watchdog.forget(engine);
   }
 
   async acquire(model: ModelId, terms: Acquire): Promise<Lease> {
-    const lease = await this.#stage.acquire(model, terms);
+    const lease = await this.#of(model).acquire(model, terms);
     this.#watchdog.wake();
     return lease;
   }
 
   barred(model: ModelId): Refused | undefined {
-    return this.#stage.barred(model);
+    return this.#of(model).barred(model);
   }
 
   acquireNow(model: ModelId, wishes?: TicketTerms): Lease | undefined {
-    const lease = this.#stage.acquireNow(model, wishes);
+    const lease = this.#of(model).acquireNow(model, wishes);
     if (lease !== undefined) this.#watchdog.wake();
     return lease;
   }
 
   glance(model: ModelId): Lease | undefined {
-    return this.#stage.glance(model);
+    return this.#of(model).glance(model);
   }
 
   async load(model: ModelId, { as, replicas, override }: LoadWish): Promise<OrderEnd> {
     const fresh = override !== undefined && this.#overrides.set(model, override);
-    const end = await endOf(this.#stage.load(model, { as, fresh, replicas }));
+    const end = await endOf(this.#of(model).load(model, { as, fresh, replicas }));
     if (end.kind === 'refused' && override !== undefined) this.#overrides.drop(model, override);
     return end;
   }
 
   async unload(model: ModelId, terms: UnloadTerms): Promise<OrderEnd> {
-    const end = await endOf(this.#stage.unload(model, terms));
+    const end = await endOf(this.#of(model).unload(model, terms));
     if (terms.level === 5) this.#overrides.clear(model);
     return end;
   }
 
   setLevel(model: ModelId, level: SleepLevel | undefined): void {
-    this.#stage.setLevel(model, level);
+    this.#of(model).setLevel(model, level);
   }
 
   setMode(mode: Mode['kind']): void {
-    this.#stage.setMode(mode);
+    for (const { actor } of this.#stages) actor.setMode(mode);
   }
 
   /** The last lines the engines of a model have printed. */
   tail(model: string, lines: number): readonly string[] {
-    const own = [...this.#stage.engines.values()].filter((engine) => engine.model === model);
+    const all = this.#stages.flatMap(({ actor }) => [...actor.engines.values()]);
+    const own = all.filter((engine) => engine.model === model);
     return own.flatMap(({ driver }) => driver.tail(lines)).slice(-lines);
   }
 
   retryAfterMs(model: ModelId): number {
-    return this.#stage.retryAfterMs(model);
+    return this.#of(model).retryAfterMs(model);
   }
 
   /** What swaps of each model cost so far, to be kept. */
   costs(): CostsByModel {
-    return new Map([...this.#stage.stage.members].map(([model, { costs }]) => [model, costs.save()]));
+    const members = this.#stages.flatMap(({ actor }) => [...actor.stage.members.values()]);
+    return new Map(members.map(({ model, costs }) => [model, costs.save()]));
   }
 
   /** Resolves once every engine is proven gone. Asked again with less time, it hurries. */
   async shutDown(withinMs: number): Promise<void> {
-    await this.#stage.shutDown(withinMs);
+    await Promise.all(this.#stages.map(({ actor }) => actor.shutDown(withinMs)));
     this.#watchdog.stop();
   }
 
+  /** One reading of all stages. */
   view(): StageView {
     const now = this.#clock.now();
-    const { stage } = this.#stage;
-    const models = [...stage.members.values()].map((member) => this.#viewOf(member));
-    let forecast: Forecast | undefined;
-    const swap = [...stage.members.values()].find((member) => member.swap !== undefined)?.swap;
-    return {
-      now,
-      accepting: stage.accepting,
-      mode: stage.mode,
-      models,
-      readyInMs: (model) => (forecast ??= this.#stage.forecast()).readyInMs(model),
-      swap: swap && { id: swap.id, to: swap.to, from: swap.from, sinceMs: now - swap.startedAt },
+    const stages = this.#stages.map(({ spec, actor }) => boardOf(spec, actor.stage, now));
+    const seen = this.#stages.flatMap(({ spec, actor }) =>
+      [...actor.stage.members.values()].map((member) => this.#viewOf(member, spec, actor)),
+    );
+    const models = seen.toSorted((a, b) => this.#order.indexOf(a.model) - this.#order.indexOf(b.model));
+    const manual = stages.find(({ mode }) => mode.kind === 'manual' && mode.pinned !== undefined);
+    const mode = (manual ?? stages.find((stage) => stage.mode.kind === 'manual'))?.mode ?? { kind: 'auto' };
+    const forecasts = new Map<StageActor, Forecast>();
+    const readyInMs = (model: ModelId): number => {
+      const actor = this.#of(model);
+      const forecast = forecasts.get(actor) ?? actor.forecast();
+      forecasts.set(actor, forecast);
+      return forecast.readyInMs(model);
     };
+    const swap = stages.find((stage) => stage.swap !== undefined)?.swap;
+    return { now, accepting: this.#accepting, mode, models, stages, readyInMs, swap };
   }
 
-  #viewOf(member: Member): ModelView {
+  get #accepting(): boolean {
+    return this.#stages.every(({ actor }) => actor.stage.accepting);
+  }
+
+  /** Of a model that never was the first stage says that there is none. */
+  #of(model: ModelId): StageActor {
+    const actor = this.#stageOf.get(model) ?? this.#stages[0]?.actor;
+    invariant(actor !== undefined, 'there is no stage');
+    return actor;
+  }
+
+  *#leases(): Generator<OpenLease> {
+    for (const { actor } of this.#stages) yield* actor.leases.values();
+  }
+
+  #viewOf(member: Member, { name, options }: StageSpec, actor: StageActor): ModelView {
     const { model, part, lane, leases, sleepLevel, phases, held, replicas, stale, departs } = member;
     return {
       model,
+      stage: name,
+      room: member.takes,
+      kept: member.terms.keep === true,
+      waitsForLoads: options.commons?.waits(model) === true,
       part: part.kind,
       waiting: lane.length,
       loadWaits: lane.hasLoad,
@@ -189,24 +257,37 @@ export class Supervisor implements Admission, Operator, StageReader {
       sleepLevel,
       stale,
       departs,
-      engines: [...phases.keys()].map((engine) => this.#viewOfEngine(engine)).filter((view) => view !== undefined),
+      engines: [...phases.keys()].map((engine) => viewOfEngine(engine, actor)).filter((view) => view !== undefined),
       startEstimateMs: startMs(member),
     };
   }
+}
 
-  #viewOfEngine(id: EngineId): EngineView | undefined {
-    const actor = this.#stage.engines.get(id);
-    if (actor === undefined) return undefined;
-    const { engine, driver } = actor;
-    return {
-      engine: id,
-      phase: engine.phase,
-      goal: engine.goal,
-      pid: driver.running?.pid,
-      port: driver.running?.port,
-      dozes: driver.dozes === true,
-    };
+const orderOf = (engines: readonly EngineSpec[]): readonly ModelId[] => [...new Set(engines.map(({ model }) => model))];
+
+function viewOfEngine(id: EngineId, { engines }: StageActor): EngineView | undefined {
+  const actor = engines.get(id);
+  if (actor === undefined) return undefined;
+  const { engine, driver } = actor;
+  return {
+    engine: id,
+    phase: engine.phase,
+    goal: engine.goal,
+    pid: driver.running?.pid,
+    port: driver.running?.port,
+    dozes: driver.dozes === true,
+  };
+}
+
+function boardOf({ name, gpus, counts, options }: StageSpec, stage: Stage, now: Millis): BoardView {
+  let taken = 0;
+  let swap: Swap | undefined;
+  for (const member of stage.members.values()) {
+    if (member.occupies) taken += member.takes;
+    swap ??= member.swap;
   }
+  const under = swap && { id: swap.id, to: swap.to, from: swap.from, sinceMs: now - swap.startedAt };
+  return { name, gpus, counts, capacity: options.capacity, taken, mode: stage.mode, swap: under };
 }
 
 /** A refusal is an answer; anything else is a bug of ours. */

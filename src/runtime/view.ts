@@ -9,15 +9,42 @@ export type StageView = {
   readonly accepting: boolean;
   readonly mode: Mode;
   readonly models: readonly ModelView[];
+  readonly stages: readonly BoardView[];
   /** When a request for the model that came now would be answered, by what is known: 0 for one that is awake. Found out for all when one is asked for. */
   readonly readyInMs: (model: ModelId) => number;
-  readonly swap:
-    | { readonly id: number; readonly to: ModelId; readonly from: readonly ModelId[]; readonly sinceMs: number }
-    | undefined;
+  /** One that is under way; with several stages each has its own. */
+  readonly swap: SwapView | undefined;
+};
+
+export type SwapView = {
+  readonly id: number;
+  readonly to: ModelId;
+  readonly from: readonly ModelId[];
+  readonly sinceMs: number;
+};
+
+/** One stage: what it has, and how much of it is taken. */
+export type BoardView = {
+  readonly name: string;
+  readonly gpus: readonly string[];
+  /** What its budget counts: `gpu_mib`, `host_mib` or `models`. */
+  readonly counts: string;
+  readonly capacity: number;
+  /** By those who are awake, on their way, or not proven gone. */
+  readonly taken: number;
+  /** A pin holds for its stage alone. */
+  readonly mode: Mode;
+  readonly swap: SwapView | undefined;
 };
 
 export type ModelView = {
   readonly model: ModelId;
+  readonly stage: string;
+  /** How much of the budget of its stage it takes, or would. */
+  readonly room: number;
+  readonly kept: boolean;
+  /** Whether it has room and waits only for others to have loaded. */
+  readonly waitsForLoads: boolean;
   /** Its part on the stage: out, summoned, entering, on, draining, leaving. */
   readonly part: string;
   readonly waiting: number;

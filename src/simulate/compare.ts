@@ -16,6 +16,8 @@ export type Comparison = {
   readonly workload: () => Workload;
   readonly disciplines: readonly string[];
   readonly stage: Omit<StageOptions, 'models' | 'policy'>;
+  /** Where there are several: what each has, and who is on it. Whoever is on none is on the first. */
+  readonly boards?: readonly Board[];
   readonly terms: PolicyTerms;
   readonly model: (name: string) => Omit<ModelTerms, 'model' | 'engines'> & { readonly replicas: number };
   readonly times: (model: ModelId) => SwapTimes;
@@ -23,17 +25,23 @@ export type Comparison = {
   readonly freezes?: boolean;
 };
 
+type Board = { readonly capacity: number; readonly models: readonly string[] };
+
 /** Plays one workload under several disciplines. */
 export function compare(comparison: Comparison): ReadonlyMap<string, Outcome> {
   const { disciplines, stage, times, freezes = false } = comparison;
   return new Map(
     disciplines.map((name) => {
       const workload = comparison.workload();
-      const models = workload.models.map((model) => termsOf(model, comparison));
-      return [
-        name,
-        replay({ workload, times, freezes, stage: { ...stage, models, policy: policyOf(name, comparison.terms) } }),
-      ];
+      const policy = policyOf(name, comparison.terms);
+      const boards = comparison.boards ?? [{ capacity: stage.capacity, models: [] }];
+      const stages = boards.map(({ capacity, models }, at) => {
+        const isOn = (model: string): boolean =>
+          models.includes(model) || (at === 0 && !boards.some((other) => other.models.includes(model)));
+        const terms = workload.models.filter(isOn).map((model) => termsOf(model, comparison));
+        return { ...stage, capacity, policy, models: terms };
+      });
+      return [name, replay({ workload, times, freezes, stages })];
     }),
   );
 }

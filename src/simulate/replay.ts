@@ -22,7 +22,7 @@ import type { Arrival, Workload } from './workload.ts';
 export type SwapTimes = { readonly comeMs: number; readonly goMs: number };
 
 export type ReplayOptions = {
-  readonly stage: StageOptions;
+  readonly stages: readonly StageOptions[];
   readonly workload: Workload;
   readonly times: (model: ModelId) => SwapTimes;
   /**
@@ -43,14 +43,15 @@ const RULES: EngineRules = {
 
 type Due = { readonly at: Millis; readonly order: number; readonly run: () => void };
 
-/** Plays a workload on the production stage and engines, with a clock of its own, and counts what comes of it. */
+/** Plays a workload on the production stages and engines, with a clock of its own, and counts what comes of it. */
 export function replay(options: ReplayOptions): Outcome {
   return new Replay(options).run();
 }
 
 class Replay {
   readonly #options: ReplayOptions;
-  readonly #stage: Stage;
+  readonly #stages: readonly Stage[];
+  readonly #stageOf = new Map<ModelId, Stage>();
   readonly #engines = new Map<EngineId, Engine>();
   readonly #tally: Tally;
   /** Who waits or is served. */
@@ -65,16 +66,21 @@ class Replay {
   #tickets = 0;
   #events = 0;
   #next: Arrival | undefined;
-  /** The mail of the stage: what is posted while an event is handled waits until that one is done. */
-  readonly #mail: StageEvent[] = [];
+  /** The mail of the stages: what is posted while an event is handled waits until that one is done. */
+  readonly #mail: { readonly to: Stage; readonly event: StageEvent }[] = [];
   #handling = false;
 
   constructor(options: ReplayOptions) {
-    const { stage, workload } = options;
+    const { stages, workload } = options;
     this.#options = options;
-    this.#stage = new Stage(stage);
-    for (const { engines } of stage.models) for (const engine of engines) this.#engines.set(engine, newEngine);
-    this.#tally = new Tally(stage.models.map(({ model }) => model));
+    this.#stages = stages.map((terms) => {
+      const stage = new Stage(terms);
+      for (const { model } of terms.models) this.#stageOf.set(model, stage);
+      return stage;
+    });
+    const models = stages.flatMap((terms) => terms.models);
+    for (const { engines } of models) for (const engine of engines) this.#engines.set(engine, newEngine);
+    this.#tally = new Tally(models.map(({ model }) => model));
     this.#arrivals = workload.arrivals[Symbol.iterator]();
     this.#fetch();
   }
@@ -88,14 +94,24 @@ class Replay {
   #advance(): boolean {
     const arrivesAt = this.#next?.at ?? Number.POSITIVE_INFINITY;
     const dueAt = this.#due.first?.at ?? Number.POSITIVE_INFINITY;
-    const stageAt = this.#stage.dueAt ?? Number.POSITIVE_INFINITY;
+    const [stage, stageAt] = this.#firstDue();
     const at = Math.min(arrivesAt, dueAt, stageAt);
     if (at === Number.POSITIVE_INFINITY) return false;
     this.#now = millis(Math.max(this.#now, at));
     if (at === dueAt) this.#due.take()?.run();
     else if (at === arrivesAt) this.#arriveNext();
-    else this.#post({ kind: 'time-passed' });
+    else if (stage !== undefined) this.#send(stage, { kind: 'time-passed' });
     return true;
+  }
+
+  #firstDue(): readonly [Stage | undefined, number] {
+    let first: Stage | undefined;
+    let at = Number.POSITIVE_INFINITY;
+    for (const stage of this.#stages) {
+      const { dueAt = at } = stage;
+      if (dueAt < at) [first, at] = [stage, dueAt];
+    }
+    return [first, at];
   }
 
   #fetch(): void {
@@ -126,13 +142,19 @@ class Replay {
     this.#follow(arrival);
   }
 
-  #post(event: StageEvent): void {
-    this.#mail.push(event);
+  #post(event: StageEvent & { readonly model: ModelId }): void {
+    const stage = this.#stageOf.get(event.model);
+    invariant(stage !== undefined, `${event.model} is on no stage`);
+    this.#send(stage, event);
+  }
+
+  #send(to: Stage, event: StageEvent): void {
+    this.#mail.push({ to, event });
     if (this.#handling) return;
     this.#handling = true;
     for (let next = this.#mail.shift(); next !== undefined; next = this.#mail.shift()) {
       this.#events++;
-      for (const effect of this.#stage.handle(next, this.#now)) this.#carryOut(effect);
+      for (const effect of next.to.handle(next.event, this.#now)) this.#carryOut(effect);
     }
     this.#handling = false;
   }
@@ -163,7 +185,7 @@ class Replay {
         this.#tally.told(effect.fact, this.#now);
         return;
       case 'load-over':
-        this.#post({ kind: 'time-passed' });
+        for (const stage of this.#stages) this.#send(stage, { kind: 'time-passed' });
         return;
       case 'cut':
         if (this.#options.freezes === true) for (const ticket of effect.tickets) this.#freeze(ticket, effect.model);

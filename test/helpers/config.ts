@@ -1,9 +1,12 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { stageOf, type StageMeans } from '../../src/app/stage-plan.ts';
+import { planned, unsurveyed, type StagePlan } from '../../src/app/stages.ts';
 import { problemText } from '../../src/config/diagnostics.ts';
 import { configFrom, type Loaded } from '../../src/config/load.ts';
 import type { Config } from '../../src/config/schema.ts';
+import type { StageOptions } from '../../src/core/stage-events.ts';
 
 const ENV = { HOME: '/home/somebody' };
 
@@ -42,4 +45,14 @@ export function folderWith(files: Readonly<Record<string, string | Uint8Array>>)
     file: (name) => join(path, name),
     [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }),
   };
+}
+
+/** The stages of a config, as they are without a look at the hardware. */
+export const plansOf = (config: Config): readonly StagePlan[] => planned(config, unsurveyed(config), () => undefined);
+
+/** What the only stage of a config is told. */
+export function onlyStage(config: Config, means?: StageMeans): StageOptions {
+  const [plan, another] = plansOf(config);
+  if (plan === undefined || another !== undefined) throw new Error('the config has not one stage');
+  return stageOf(config, plan, new Map(), means);
 }

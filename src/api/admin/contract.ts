@@ -78,6 +78,12 @@ export const ModelRow = z.object({
   hold: z
     .boolean()
     .meta({ description: 'Whether it was put away for good: no request brings it back until it is loaded.' }),
+  stage: z.string().meta({ description: 'The stage it is on.' }),
+  room: z.number().meta({ description: 'How much of the budget of its stage it takes when it is awake.' }),
+  keep: z.boolean().meta({ description: 'Whether it is put away for no other model.' }),
+  waits_for_loads: z.boolean().meta({
+    description: 'Whether it has room and waits until other models have loaded (`policy.max_parallel_loads`).',
+  }),
   replicas: z
     .int()
     .meta({ description: 'How many engines it comes with now; `definition.replicas` is what the config says.' }),
@@ -124,10 +130,31 @@ const SwapNow = z.object({
   expected_secs: secs.nullable().meta({ description: 'How much longer it should take; null when that is not known.' }),
 });
 
+const StageRow = z.object({
+  name: z.string(),
+  gpus: z
+    .array(z.string())
+    .meta({ description: 'Its GPUs, by UUID where that is known; empty: whatever engines find.' }),
+  counts: z
+    .string()
+    .meta({ description: 'What its budget counts: `gpu_mib`, `host_mib`, or `models` that are awake.' }),
+  capacity: z.number(),
+  taken: z.number().meta({ description: 'By models that are awake, on their way, or not proven gone.' }),
+  mode: z.enum(['auto', 'manual']),
+  pinned: z.string().nullable().meta({ description: 'The one model that requests may bring in, in manual mode.' }),
+  swap: SwapNow.nullable(),
+});
+export type StageRow = z.infer<typeof StageRow>;
+
 export const ModelList = z.object({
   models: z.array(ModelRow),
+  stages: z
+    .array(StageRow)
+    .meta({ description: 'The hardware. Models on different stages never wait for each other.' }),
   swap: SwapNow.nullable().meta({ description: 'The change of who is awake that is under way.' }),
-  mode: z.enum(['auto', 'manual']).meta({ description: 'Whether requests may swap, or operators alone.' }),
+  mode: z
+    .enum(['auto', 'manual'])
+    .meta({ description: 'Whether requests may swap, or operators alone, on one stage at least.' }),
   accepting: z.boolean().meta({ description: 'Whether requests are let in; false while catnap shuts down.' }),
   version: z.string(),
 });

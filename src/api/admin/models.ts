@@ -6,7 +6,7 @@ import type { ControlDeps } from '../deps.ts';
 import { refuse } from '../refusal.ts';
 import { visitorOf, type Visited } from '../visitor.ts';
 import { MODELS_PATH, type ModelList, type ModelRow } from './contract.ts';
-import { modelRow, swapNow, type Known } from './rows.ts';
+import { modelRow, stageRow, swapNow, type Known } from './rows.ts';
 
 type RowDeps = Pick<ControlDeps, 'config' | 'stage' | 'lastFailure' | 'verdicts' | 'vram' | 'effectiveTarget'>;
 
@@ -19,7 +19,9 @@ export function adminModels(deps: ControlDeps): Hono<Visited> {
     const view = stage.view();
     const models = view.models.map((model) => rowOf(deps, model, view));
     const { accepting } = view;
-    return c.json({ models, swap: swapNow(view), mode: view.mode.kind, accepting, version } satisfies ModelList);
+    const mode = view.mode.kind;
+    const stages = view.stages.map((board) => stageRow(board, view));
+    return c.json({ models, stages, swap: swapNow(view.swap, view), mode, accepting, version } satisfies ModelList);
   });
 
   app.get(`${MODELS_PATH}/:name{.+}`, (c) => {

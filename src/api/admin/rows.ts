@@ -3,10 +3,10 @@ import type { ModelConfig } from '../../config/schema.ts';
 import type { Millis } from '../../core/kinds.ts';
 import type { Failure } from '../../core/restart.ts';
 import type { Verdict } from '../../ports/verdicts.ts';
-import type { EngineView, ModelView, StageView } from '../../runtime/view.ts';
+import type { BoardView, EngineView, ModelView, StageView, SwapView } from '../../runtime/view.ts';
 import { capabilitiesOf } from './capabilities.ts';
 import { CONSTRAINTS, RECOMMENDATIONS } from './constraints/tables.ts';
-import type { EngineRow, ModelList, ModelRow, VramSource } from './contract.ts';
+import type { EngineRow, ModelList, ModelRow, StageRow, VramSource } from './contract.ts';
 import { definitionOf } from './definition.ts';
 import { phaseSince, readyInMs, residencyOfModel, runtimeState } from './state.ts';
 
@@ -51,6 +51,10 @@ export function modelRow(
     residency: residencyOfModel(view),
     sleep_level: view.sleepLevel,
     hold: view.held,
+    stage: view.stage,
+    room: view.room,
+    keep: view.kept,
+    waits_for_loads: view.waitsForLoads,
     replicas: view.replicas,
     replica_max: config.replica_max,
     loaded_replicas: view.engines.filter(({ phase }) => phase.kind === 'awake').length,
@@ -99,8 +103,13 @@ function pastFailure({ failure, at }: Remembered): ModelRow['last_failure'] {
   return { at: at.toISOString(), during, reason, attempts };
 }
 
+export function stageRow({ name, gpus, counts, capacity, taken, mode, swap }: BoardView, view: StageView): StageRow {
+  const pinned = mode.kind === 'manual' ? (mode.pinned ?? null) : null;
+  return { name, gpus: [...gpus], counts, capacity, taken, mode: mode.kind, pinned, swap: swapNow(swap, view) };
+}
+
 /** The swap under way, with what is known of its end. */
-export function swapNow({ swap, models, now }: StageView): ModelList['swap'] {
+export function swapNow(swap: SwapView | undefined, { models, now }: StageView): ModelList['swap'] {
   if (swap === undefined) return null;
   const wanted = models.find(({ model }) => model === swap.to);
   const expected = wanted === undefined ? undefined : readyInMs(wanted, now);

@@ -23,6 +23,17 @@ export const ControlStatus = z.object({
     mode: z.enum(['auto', 'manual']),
     pinned: z.string().optional().meta({ description: 'The model that requests may bring in, in manual mode.' }),
   }),
+  stages: z
+    .record(
+      z.string(),
+      z.object({
+        state: z.string(),
+        active_models: z.array(z.string()),
+        mode: z.enum(['auto', 'manual']),
+        pinned: z.string().optional(),
+      }),
+    )
+    .meta({ description: 'The same for each stage. A pin holds for the stage of its model alone.' }),
   models: z.record(
     z.string(),
     z.object({

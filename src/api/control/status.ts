@@ -1,28 +1,41 @@
 import type { EnginePhase } from '../../core/engine.ts';
 import { failureOf } from '../../core/engine.ts';
-import type { ModelView, StageView } from '../../runtime/view.ts';
+import type { Mode } from '../../core/steering.ts';
+import type { ModelView, StageView, SwapView } from '../../runtime/view.ts';
 import type { ControlStatus, SleepLevels } from './contract.ts';
 
-export function controlStatus({ models, swap, mode }: StageView): ControlStatus {
-  const active = models.find(({ part }) => part === 'on' || part === 'draining');
-  const state =
-    swap === undefined
-      ? active === undefined
-        ? 'idle'
-        : `active:${active.model}`
-      : `switching:${swap.from.join('+') || 'none'}->${swap.to}`;
-  const pinned = mode.kind === 'manual' && mode.pinned !== undefined ? { pinned: mode.pinned } : {};
+export function controlStatus({ models, stages, swap, mode }: StageView): ControlStatus {
+  const active = models.filter(isActive);
   const each = models.map((view) => {
     const { model, inFlight, waiting } = view;
     return [model, { in_flight: inFlight, queue_depth: waiting, process_state: processState(view) }] as const;
   });
+  const boards = stages.map((board) => {
+    const own = active.filter(({ stage }) => stage === board.name);
+    const state = stateInWords(board.swap, own[0]);
+    return [
+      board.name,
+      { state, active_models: own.map(({ model }) => model), mode: board.mode.kind, ...pinOf(board.mode) },
+    ] as const;
+  });
   return {
-    state,
-    active_model: active?.model ?? null,
-    mode: { mode: mode.kind, ...pinned },
+    state: stateInWords(swap, active[0]),
+    active_model: active[0]?.model ?? null,
+    mode: { mode: mode.kind, ...pinOf(mode) },
+    stages: Object.fromEntries(boards),
     models: Object.fromEntries(each),
   };
 }
+
+const isActive = ({ part }: ModelView): boolean => part === 'on' || part === 'draining';
+
+function stateInWords(swap: SwapView | undefined, active: ModelView | undefined): string {
+  if (swap !== undefined) return `switching:${swap.from.join('+') || 'none'}->${swap.to}`;
+  return active === undefined ? 'idle' : `active:${active.model}`;
+}
+
+const pinOf = (mode: Mode): { pinned?: string } =>
+  mode.kind === 'manual' && mode.pinned !== undefined ? { pinned: mode.pinned } : {};
 
 export const sleepLevels = ({ models }: StageView): SleepLevels => ({
   models: Object.fromEntries(

@@ -7,7 +7,7 @@ import { keyFitsNothing, keyHasNoRight, keysClash } from './keys.ts';
 import { allowedImpossible, levelImpossible, levelNotAllowed, levelNotYet, policyLevelUnused } from './levels.ts';
 import { aliasesClash, aliasesLead, defaultModelIsThere, idleTargetIsThere, preloadsLead, someModel } from './names.ts';
 import { portsClash, replicasFit, replicasNeedPorts } from './ports.ts';
-import { footprintsFit, footprintUnused } from './room.ts';
+import { devicesAreOfTheStage, footprintUnused, modelsHaveRoom, stagesLead, stagesMakeSense } from './room.ts';
 import { impossibleModelTimes, impossibleTimes } from './times.ts';
 import { allDisabled, stallNeverSeen, unusedKeys } from './unused.ts';
 
@@ -22,7 +22,10 @@ export const CHECKS: readonly Check[] = [
   portsClash,
   replicasFit,
   replicasNeedPorts,
-  footprintsFit,
+  stagesMakeSense,
+  stagesLead,
+  devicesAreOfTheStage,
+  modelsHaveRoom,
   impossibleTimes,
   impossibleModelTimes,
   levelImpossible,

@@ -86,8 +86,14 @@ export const everyModel = {
 /** How much an engine takes. */
 export const FootprintSchema = z.strictObject({
   gpu_mib: key(
-    count(0, 100_000_000),
+    count(0, 100_000_000).optional(),
     'GPU memory in MiB, with its KV cache. 0: none, so that the model needs no room, wakes when it is asked for and stays.',
+    { default_text: 'what was seen when it loaded, or all there is' },
+  ),
+  host_mib: key(
+    count(0, 1_000_000_000).optional(),
+    'Main memory in MiB. It counts on stages with `host_capacity_mib`.',
+    { default_text: 'all there is' },
   ),
 });
 
@@ -108,9 +114,18 @@ export const swapped = {
   ),
   footprint: key(
     FootprintSchema.optional(),
-    'What one engine of the model takes while it is awake. With `gpu.capacity_mib`, models that fit beside each other are awake together.',
-    { examples: [{ gpu_mib: 9_000 }], default_text: 'all there is' },
+    'What one engine of the model takes while it is awake. Where a capacity is known, models that fit beside each other are awake together.',
+    { examples: [{ gpu_mib: 9_000 }], default_text: 'what was seen when it loaded, or all there is' },
   ),
+  stage: key(text().optional(), 'The stage the model is on.', {
+    examples: ['big'],
+    default_text: 'the one where it fits best',
+  }),
+  keep: key(
+    z.boolean().default(false),
+    'Whether the model is never put away for another once it is awake. Its room is set aside for it.',
+  ),
+  exclusive: key(z.boolean().default(false), 'Whether nothing but models with `keep` is awake beside it on its stage.'),
   hooks: key(
     HooksSchema.optional(),
     'What is run at certain moments of its life: a command, or a call. See docs/sleep-levels.md.',

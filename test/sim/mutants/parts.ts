@@ -52,10 +52,10 @@ export const MEMBER: readonly Mutant[] = [
   ),
   member(
     'more engines than usual take no more',
-    'if (keep === true || costEach === undefined)',
-    'if (keep === true || costEach !== 0)',
+    'if (costEach === undefined) return cost;',
+    'if (costEach !== 0) return cost;',
   ),
-  member('those who are kept take what is shared', 'return keep === true ? 0 : cost;', 'return cost;'),
+  member('those who are kept take what is shared', 'this.terms.keep === true ? 0 : this.takes;', 'this.takes;'),
   member(
     'one awake replica is enough',
     "return this.engines.every((engine) => this.phases.get(engine)?.kind === 'awake');",

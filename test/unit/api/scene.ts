@@ -48,6 +48,10 @@ export function model(name: ModelId, phase: EnginePhase, change: Partial<ModelVi
     model: name,
     part: phase.kind === 'awake' ? 'on' : 'out',
     waiting: 0,
+    stage: 'default',
+    room: 1,
+    kept: false,
+    waitsForLoads: false,
     loadWaits: false,
     held: false,
     replicas: 1,
@@ -65,7 +69,8 @@ export function model(name: ModelId, phase: EnginePhase, change: Partial<ModelVi
 
 export function stage(models: readonly ModelView[], change: Partial<StageView> = {}): StageView {
   const readyInMs = (name: ModelId): number => (models.find((one) => one.model === name)?.part === 'on' ? 0 : 4_230);
-  return { now: NOW, accepting: true, mode: { kind: 'auto' }, models, readyInMs, swap: undefined, ...change };
+  const rest = { readyInMs, stages: [], swap: undefined };
+  return { now: NOW, accepting: true, mode: { kind: 'auto' }, models, ...rest, ...change };
 }
 
 /** A request that waits for alpha. */
@@ -100,6 +105,8 @@ const stubModel: StubModel = {
   levels_allowed: [5],
   replicas: 1,
   replica_max: 1,
+  keep: false,
+  exclusive: false,
   enabled: true,
   aliases: [],
   set_params: {},

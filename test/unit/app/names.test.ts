@@ -10,6 +10,7 @@ const nobody: StageView = {
   mode: { kind: 'auto' },
   models: [],
   readyInMs: () => 0,
+  stages: [],
   swap: undefined,
 };
 

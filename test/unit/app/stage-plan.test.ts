@@ -1,12 +1,11 @@
 import { describe, test } from 'vitest';
-import { stageOf } from '../../../src/app/stage-plan.ts';
-import { goodConfig, problemsOf, warningsOf } from '../../helpers/config.ts';
+import { goodConfig, onlyStage, problemsOf, warningsOf } from '../../helpers/config.ts';
 
 const model = (more: object = {}) => ({ backend: 'stub', ...more });
 const mib = (gpu_mib: number, more: object = {}) => model({ footprint: { gpu_mib }, ...more });
 
 function room(config: object): string {
-  const { capacity, models } = stageOf(goodConfig(config), new Map());
+  const { capacity, models } = onlyStage(goodConfig(config));
   return `${models.map(({ cost }) => cost).join(' ')} of ${capacity}`;
 }
 

@@ -19,6 +19,10 @@ const alpha: ModelRow = {
   residency: 'gpu',
   sleep_level: 5,
   hold: false,
+  stage: 'default',
+  room: 1,
+  keep: false,
+  waits_for_loads: false,
   replicas: 1,
   replica_max: 1,
   inflight_requests: 0,
@@ -55,6 +59,7 @@ const idle: ModelRow = {
 
 const calm: ModelList = {
   models: [alpha, { ...idle, name: 'beta' }],
+  stages: [],
   swap: null,
   accepting: true,
   mode: 'auto',

@@ -1,13 +1,12 @@
 import { describe, test } from 'vitest';
-import { stageOf } from '../../../src/app/stage-plan.ts';
-import { goodConfig, problemsOf, warningsOf } from '../../helpers/config.ts';
+import { goodConfig, onlyStage, problemsOf, warningsOf } from '../../helpers/config.ts';
 
 const stub = (more: object = {}) => ({ backend: 'stub', ...more });
 const one = (demote: unknown, more: object = {}) => ({ models: { a: stub({ demote, ...more }) } });
 const after = (after_secs: number, level: unknown) => ({ after_secs, level });
 
 const stepsOf = (config: unknown, absent: ReadonlyMap<3, string> = new Map()): string[] =>
-  stageOf(goodConfig(config), new Map(), absent).models.map(({ model, demote = [] }) =>
+  onlyStage(goodConfig(config), { absent }).models.map(({ model, demote = [] }) =>
     [model, ...demote.map(({ afterMs, level }) => `${afterMs / 1_000}s ${level}`)].join(' '),
   );
 

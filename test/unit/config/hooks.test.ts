@@ -1,6 +1,5 @@
 import { describe, test } from 'vitest';
-import { stageOf } from '../../../src/app/stage-plan.ts';
-import { goodConfig, problemsOf } from '../../helpers/config.ts';
+import { goodConfig, onlyStage, problemsOf } from '../../helpers/config.ts';
 
 const withHooks = (hooks: object) => ({ models: { a: { backend: 'stub', hooks } } });
 
@@ -44,6 +43,6 @@ describe('hooks', () => {
   test('are split as a command line is', ({ expect }) => {
     const { a } = goodConfig(withHooks({ before_start: { command: 'mount "/the models"' } })).models;
     expect(a).toMatchObject({ hooks: { before_start: { command: ['mount', '/the models'], timeout_secs: 30 } } });
-    expect(stageOf(goodConfig(withHooks({})), new Map()).models).toHaveLength(1);
+    expect(onlyStage(goodConfig(withHooks({}))).models).toHaveLength(1);
   });
 });

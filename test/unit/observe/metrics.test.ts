@@ -6,7 +6,7 @@ import { createMetrics, type Scene } from '../../../src/observe/metrics.ts';
 import { alpha, beta, EVERY_FACT, request, swapRecord } from './every-fact.ts';
 
 const memory = { gpus: [], hostBytes: new Map(), bodies: { memoryBytes: 0, diskBytes: 0 } };
-const empty: Scene = { accepting: true, models: [], ...memory };
+const empty: Scene = { accepting: true, models: [], stages: [], ...memory };
 
 async function lines(facts: readonly Fact[], scene: Scene = empty): Promise<string[]> {
   const metrics = createMetrics({ version: '1.2.3', models: [alpha] });
@@ -78,6 +78,7 @@ describe('gauges', () => {
   const scene: Scene = {
     ...memory,
     accepting: false,
+    stages: [{ name: 'big', capacity: 24_000, taken: 9_000 }],
     models: [
       {
         model: alpha,
@@ -95,6 +96,8 @@ describe('gauges', () => {
   test('show the scene of the moment', async ({ expect }) => {
     const seen = await lines([], scene);
     expect(seen).toContain('catnap_accepting 0');
+    expect(seen).toContain('catnap_stage_capacity{stage="big"} 24000');
+    expect(seen).toContain('catnap_stage_taken{stage="big"} 9000');
     expect(seen).toContain('catnap_queue_depth{model="alpha"} 3');
     expect(seen).toContain('catnap_oldest_wait_seconds{model="alpha"} 1.5');
     expect(seen).toContain('catnap_in_flight{model="alpha"} 2');

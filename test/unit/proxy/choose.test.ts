@@ -13,6 +13,10 @@ function stage(seen: Readonly<Record<string, Seen>>): StageView {
     part: seen[model]?.part ?? 'out',
     waiting: seen[model]?.waiting ?? 0,
     oldestWaitMs: undefined,
+    stage: 'default',
+    room: 1,
+    kept: false,
+    waitsForLoads: false,
     loadWaits: false,
     held: false,
     replicas: 1,
@@ -24,7 +28,8 @@ function stage(seen: Readonly<Record<string, Seen>>): StageView {
     engines: [],
     startEstimateMs: undefined,
   }));
-  return { now: millis(0), accepting: true, mode: { kind: 'auto' }, models, readyInMs: () => 0, swap: undefined };
+  const rest = { readyInMs: () => 0, stages: [], swap: undefined };
+  return { now: millis(0), accepting: true, mode: { kind: 'auto' }, models, ...rest };
 }
 
 function candidates(seen: Readonly<Record<string, Seen>>): [Candidate, ...Candidate[]] {

@@ -16,6 +16,10 @@ function model(name: string, part: string, phase: EnginePhase, more: Partial<Mod
     part,
     waiting: 1,
     oldestWaitMs: undefined,
+    stage: 'default',
+    room: 1,
+    kept: false,
+    waitsForLoads: false,
     loadWaits: false,
     held: false,
     replicas: 1,
@@ -36,6 +40,7 @@ const stage = (...models: ModelView[]): StageView => ({
   mode: { kind: 'auto' },
   models,
   readyInMs: () => 0,
+  stages: [],
   swap: undefined,
 });
 

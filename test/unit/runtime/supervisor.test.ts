@@ -38,7 +38,12 @@ function house(options: { stallMs?: number; stallMsOfB?: number } = {}) {
     sleepLevel: 5 as const,
   }));
   const stage = { models, capacity: 1, policy: fifo, drains: true, drainMs: 5_000, minActiveMs: 0, priorityStepMs: 0 };
-  const supervisor = new Supervisor({ stage, engines, clock, reporter: { report: (fact) => facts.push(fact) } });
+  const supervisor = new Supervisor({
+    stages: [{ name: 'default', gpus: [], counts: 'models', options: stage }],
+    engines,
+    clock,
+    reporter: { report: (fact) => facts.push(fact) },
+  });
   const driver = (model: ModelId): ScriptedDriver => {
     const made = drivers.get(model);
     if (made === undefined) throw new Error(`no driver was made for ${model}`);
