@@ -110,8 +110,7 @@ export class Supervisor implements Admission, Operator, StageReader {
       for (const { phases } of actor.stage.members.values()) for (const id of phases.keys()) wanted.add(id);
     }
     // Replicas that one config wanted and the next one not, before they ever ran.
-    for (const { actor } of this.#stages)
-      for (const id of actor.engines.keys()) if (!wanted.has(id)) this.#dismiss(id);
+    for (const { actor } of this.#stages) for (const id of actor.engines.keys()) if (!wanted.has(id)) this.#dismiss(id);
     return true;
   }
 

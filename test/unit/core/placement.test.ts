@@ -73,7 +73,7 @@ describe('a model is placed', () => {
         for (const { name, capacity } of grounds) {
           const own = pieces.filter(({ model }) => where.get(model) === name);
           const sizes = (keep: boolean): number[] =>
-            own.filter((one) => one.keep === keep).map((one) => Number(one.need(grounds[0]!)));
+            own.filter((one) => one.keep === keep).map((one) => Number(wanted[Number(one.model.slice(1))]?.need));
           const kept = sizes(true).reduce((sum, size) => sum + size, 0);
           expect(kept).toBeLessThanOrEqual(capacity);
           for (const size of sizes(false)) expect(size + kept).toBeLessThanOrEqual(capacity);
