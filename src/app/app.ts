@@ -21,7 +21,7 @@ import type { Gate } from '../proxy/gate.ts';
 import { Listener } from '../proxy/server.ts';
 import { reportToAll } from '../observe/reporter.ts';
 import type { CostFile, CostsByModel } from '../ports/cost-file.ts';
-import { waitNotToBeKept } from './feasibility.ts';
+import { waitsNotToBeKept } from './feasibility.ts';
 import { CostKeeper } from '../runtime/cost-keeper.ts';
 import { progressOf } from '../runtime/progress.ts';
 import { LoadOverrides } from '../runtime/load-overrides.ts';
@@ -31,7 +31,7 @@ import { keptImages } from './checkpoints.ts';
 import { keepers } from './conversations.ts';
 import { absentLevels, levelsMissed } from './levels.ts';
 import { openMetricsPort, type MetricsPort } from './metrics-port.ts';
-import { enginesOf, preloadsOf, stageOf } from './stage-plan.ts';
+import { enginesOf, preloadsOn, stageOf } from './stage-plan.ts';
 import { plansOf, specOf, type StagePlan } from './stages.ts';
 import { createTelling, type Telling } from './telling.ts';
 import { ms, msOrNever } from './times.ts';
@@ -160,10 +160,7 @@ export class App {
     const means = { commons, absent: known.absent };
     const stages = known.plans.map((plan) => specOf(plan, stageOf(config, plan, known.known, means)));
     this.#stages = stages;
-    for (const { options: stage } of stages) {
-      const impossible = waitNotToBeKept(stage, config.policy);
-      if (impossible !== undefined) warned(impossible);
-    }
+    for (const impossible of waitsNotToBeKept(stages, config.policy)) warned(impossible);
     this.#costs = new CostKeeper(clock, known.file, () => this.#supervisor.costs());
     const bug = (error: unknown): void => this.#bug(error);
     const view = () => this.#supervisor.view();
@@ -330,9 +327,7 @@ export class App {
 
   /** What fails to load is told as any failure is, and holds up nobody. */
   #preload(): void {
-    const all = this.#stages.map(({ options }) => preloadsOf(this.#options.config, options));
-    const load = all.flatMap((one) => one.load);
-    const skip = all.flatMap((one) => one.skip);
+    const { load, skip } = preloadsOn(this.#stages, this.#options.config);
     for (const model of load) {
       this.#supervisor
         .load(model, { as: 'load', replicas: undefined, override: undefined })

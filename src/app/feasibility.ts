@@ -4,6 +4,12 @@ import { sharedRoom } from '../core/cast.ts';
 import { Costs } from '../core/costs.ts';
 import { ms } from './times.ts';
 
+/** The same for each stage that it is true of. */
+export const waitsNotToBeKept = (
+  stages: readonly { readonly options: StageOptions }[],
+  policy: Config['policy'],
+): readonly string[] => stages.flatMap(({ options }) => waitNotToBeKept(options, policy) ?? []);
+
 /**
  * Whether the wait that the policy plans by can be kept when every model is in demand: each waits for the swaps of all others. Reckoned with
  * what is known of them; what is not known yet takes no time. A sentence that says what to change, or undefined.

@@ -170,8 +170,14 @@ function demotionsOf(
   return steps;
 }
 
+/** Whom to load at start on all stages together. */
+export function preloadsOn(stages: readonly { readonly options: StageOptions }[], config: Config): Preloads {
+  const each = stages.map(({ options }) => preloadsOf(config, options));
+  return { load: each.flatMap(({ load }) => load), skip: each.flatMap(({ skip }) => skip) };
+}
+
 /** Whom to load at start: `preload` and the enabled `explicit` ones, in the order of the config, as long as there is room for one more. */
-export function preloadsOf(config: Config, { models, capacity }: StageOptions): Preloads {
+function preloadsOf(config: Config, { models, capacity }: StageOptions): Preloads {
   const load: ModelId[] = [];
   const skip: ModelId[] = [];
   let room = sharedRoom({ models, capacity });
