@@ -40,6 +40,8 @@ export function vllmServe(model: ModelId, config: VllmServeModel, means: VllmMea
   const key = config.api_key?.reveal();
   const headers = bearer(valueOf(extra, ['--api-key', '--api_key']) ?? key);
   const sleeps = sleepsItself(levels, means);
+  /** What its keys, the user and the last load have made of its arguments. */
+  let args = extra;
   return {
     name: 'vLLM',
     readinessPath: '/health',
@@ -48,7 +50,7 @@ export function vllmServe(model: ModelId, config: VllmServeModel, means: VllmMea
     headers,
     stopCommand: undefined,
     ranks: ranksIn(extra),
-    ownSleep: ownSleepOf(model, servedName, config, means),
+    ownSleep: ownSleepOf(model, servedName, config, means, () => args),
     async launch(port) {
       const [program] = command;
       if ((await means.programs.find(program)) === undefined) throw missing(program, 'vLLM', 'vllm_command');
@@ -61,8 +63,8 @@ export function vllmServe(model: ModelId, config: VllmServeModel, means: VllmMea
         ...(key !== undefined && { VLLM_API_KEY: key }),
         ...surroundings(config),
       };
-      const args = [...own, ...vllmArgs(config, means.override())];
-      return { argv: [...command, 'serve', config.model_path, ...args], env, cwd: undefined };
+      args = vllmArgs(config, means.override());
+      return { argv: [...command, 'serve', config.model_path, ...own, ...args], env, cwd: undefined };
     },
     async prove({ origin, signal }) {
       return (await leastWork({ http: means.http, origin, servedName, headers, signal })) !== 'silent';
@@ -95,12 +97,14 @@ function ownSleepOf(
   servedName: string,
   { model_path, extra_args: extra, env, startup_timeout_secs }: VllmServeModel,
   { sleepMs, wakeStepMs }: VllmMeans,
+  launchedWith: () => readonly string[],
 ): VllmSleep {
   const runtime = env['VLLM_ALLOW_RUNTIME_LORA_UPDATING']?.reveal();
   const loraAtRunTime = /^(1|true)$/i.test(runtime ?? '');
   return new VllmSleep({
     names: [model_path, model, servedName],
-    speculates: has(extra, ['--speculative-config', '--speculative_config', '--speculative-model', '-sc']),
+    speculates: () =>
+      has(launchedWith(), ['--speculative-config', '--speculative_config', '--speculative-model', '-sc']),
     lora: loraAtRunTime || has(extra, ['--enable-lora', '--enable_lora', '--lora-modules', '--lora_modules']),
     loraAtRunTime,
     eager: has(extra, ['--enforce-eager', '--enforce_eager']),

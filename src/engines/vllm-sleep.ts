@@ -8,7 +8,8 @@ import { knownBad, versionOf } from './vllm-version.ts';
 export type VllmSleepTerms = {
   /** The model's path and the names it goes by. */
   readonly names: readonly string[];
-  readonly speculates: boolean;
+  /** Whether the running engine guesses tokens ahead: a load may decide it. */
+  readonly speculates: () => boolean;
   /** Whether anything in the config speaks of LoRA adapters, and whether they can be loaded while it runs. */
   readonly lora: boolean;
   readonly loraAtRunTime: boolean;
@@ -50,7 +51,7 @@ export class VllmSleep implements OwnSleep {
 
   async hindrance(level: 1 | 2, sleeper: Sleeper, signal: AbortSignal): Promise<string | undefined> {
     const { names, speculates, lora, loraAtRunTime } = this.#terms;
-    if (level === 2 && speculates) return 'vLLM does not load the weights of a draft model again after level 2';
+    if (level === 2 && speculates()) return 'vLLM does not load the weights of a draft model again after level 2';
     if (level === 2 && lora && !loraAtRunTime)
       return 'adapters are lost at level 2, and can only be loaded again with VLLM_ALLOW_RUNTIME_LORA_UPDATING=True in `env`';
     const [said, sleeping] = await Promise.all([

@@ -201,6 +201,15 @@ describe('what stands in the way', () => {
     const { driver } = await awake(engines, lab, {}, { extra_args: ['--speculative-config.method', 'mtp'] });
     await expect(driver.sleep(2, order(2).order)).rejects.toThrow(/draft model/);
     await driver.sleep(1, order(3).order);
+    await driver.stop(order(4).order);
+    const byKey = await awake(engines, lab, {}, { vllm_speculative_method: 'mtp' });
+    await expect(byKey.driver.sleep(2, order(2).order)).rejects.toThrow(/draft model/);
+    await byKey.driver.stop(order(3).order);
+    const without = engines.make(lab.vllm({}, { vllm_speculative_method: 'mtp' }), lab.root, {
+      vllm_speculative_method: null,
+    });
+    await without.driver.start(order(1).order);
+    await without.driver.sleep(2, order(2).order);
   });
 
   test('adapters are there after a wake, or it has failed', async ({ engines, lab, expect }) => {
