@@ -61,7 +61,7 @@ export class CriuCheckpoints implements Checkpoints {
     }
   }
 
-  async save(child: Child, { engine, model, port }: CheckpointOf, signal: AbortSignal): Promise<Checkpoint> {
+  async save(child: Child, { engine, model, port, ranks = 1 }: CheckpointOf, signal: AbortSignal): Promise<Checkpoint> {
     const { host, images } = this.#means;
     if (images === undefined) throw new CheckpointError(NO_TABLE);
     const lack = await images.lackOfRoom(await memoryOf(await child.everyone()));
@@ -76,15 +76,16 @@ export class CriuCheckpoints implements Checkpoints {
       savedAt: new Date().toISOString(),
     });
     const release = await host.hold(child, port);
+    const connected = ranks > 1;
     try {
-      await this.#dump(child, image, signal);
+      await this.#dump(child, { image, connected }, signal);
       await this.#untilGone(child, signal);
       await image.seal();
     } catch (error) {
-      await new SavedEngine({ of: child, port, image, release, kept: 'no' }, this.#means).remove();
+      await new SavedEngine({ of: child, port, image, release, connected, kept: 'no' }, this.#means).remove();
       throw error;
     }
-    return new SavedEngine({ of: child, port, image, release, kept: 'no' }, this.#means);
+    return new SavedEngine({ of: child, port, image, release, connected, kept: 'no' }, this.#means);
   }
 
   async kept(engine: EngineId): Promise<KeptImage | undefined> {
@@ -97,7 +98,7 @@ export class CriuCheckpoints implements Checkpoints {
     const of = { engine, model: modelId(model), port, mark };
     const release = host.keepPort(port);
     const kept = prepared ? 'prepared' : 'once';
-    const checkpoint = new SavedEngine({ of, port, image, release, kept }, this.#means);
+    const checkpoint = new SavedEngine({ of, port, image, release, connected: false, kept }, this.#means);
     return {
       ...{ port, savedAt, prepared, before, checkpoint },
       change: async (launched) => {
@@ -112,10 +113,14 @@ export class CriuCheckpoints implements Checkpoints {
     };
   }
 
-  async #dump(child: Child, image: Image, signal: AbortSignal): Promise<void> {
+  async #dump(
+    child: Child,
+    { image, connected }: { image: Image; connected: boolean },
+    signal: AbortSignal,
+  ): Promise<void> {
     const { host, criu } = this.#means;
     signal.throwIfAborted();
-    const argv = criu.dump(child.pid, { folder: image.path });
+    const argv = criu.dump(child.pid, { folder: image.path, connected });
     const helper = await image.withOutput((output) => host.help(child, argv, output));
     const kill = (): void => void signalGroup(helper.pid, 'SIGKILL');
     signal.addEventListener('abort', kill, { once: true });

@@ -16,7 +16,11 @@ export type CriuOptions = {
 type CriuMeans = { readonly programs: Programs; readonly processes: Pick<Processes, 'ask'>; readonly isRoot: boolean };
 
 /** What is needed of one process tree on disk. */
-type Place = { readonly folder: string };
+type Place = {
+  readonly folder: string;
+  /** Whether connections within it are kept. Those that lead out of it are closed before. */
+  readonly connected?: boolean;
+};
 
 /** Where distributions put it; the PATH of a person often lacks these folders. */
 const SBIN = ['/usr/local/sbin', '/usr/sbin', '/sbin'];
@@ -70,34 +74,38 @@ export class Criu {
     return this.#version;
   }
 
-  dump(pid: number, { folder }: Place): Argv {
+  dump(pid: number, place: Place): Argv {
     return [
       ...this.#argv,
       ...['dump', '--tree', String(pid), '--log-file', 'dump.log', '--timeout', String(COLLECT_SECS)],
       ...['--link-remap', '--ghost-limit', GHOST_LIMIT],
-      ...this.#common(folder),
+      ...this.#common(place),
     ];
   }
 
   /** Not detached: it stays as the parent of what it restores, and ends with it. */
-  restore({ folder }: Place): Argv {
+  restore(place: Place): Argv {
     return [
       ...this.#argv,
       'restore',
       '--log-file',
       'restore.log',
       '--pidfile',
-      pidFile(folder),
-      ...this.#common(folder),
+      pidFile(place.folder),
+      ...this.#common(place),
     ];
   }
 
-  /** What both ways must agree on. Nobody waits for an answer on a connection any more, so those are closed. */
-  #common(folder: string): string[] {
+  /**
+   * What both ways must agree on. Nobody waits for an answer on a connection any more, so those are closed; but for those between
+   * processes that work together. All of them stand still at once, so nothing has to keep others out meanwhile.
+   */
+  #common({ folder, connected = false }: Place): string[] {
     const { plugins } = this.#options;
     return [
       ...['--no-default-config', '--images-dir', folder, '--work-dir', folder, '-v2'],
-      ...['--tcp-close', '--ext-unix-sk', '--file-locks', '--manage-cgroups=ignore'],
+      ...(connected ? ['--tcp-established', '--network-lock', 'skip'] : ['--tcp-close']),
+      ...['--ext-unix-sk', '--file-locks', '--manage-cgroups=ignore'],
       ...['--libdir', plugins ?? NO_PLUGINS(folder)],
     ];
   }

@@ -32,6 +32,8 @@ export type Saved = {
   readonly of: Child | Lost;
   readonly port: number;
   readonly image: Image;
+  /** Whether its connections with itself were kept. */
+  readonly connected: boolean;
   /** Lets go of what is kept for it while it is on disk. */
   readonly release: () => void;
   /** What it may come back from later, if anything. */
@@ -56,7 +58,7 @@ export class SavedEngine implements Checkpoint {
 
   async restore(signal: AbortSignal): Promise<Returning> {
     const { host, criu, portIsFree } = this.#means;
-    const { of, port, image } = this.#saved;
+    const { of, port, image, connected } = this.#saved;
     const change = await image.change();
     if (change !== undefined) throw new CheckpointError(change);
     await this.#untilNumbersFree(signal);
@@ -64,7 +66,7 @@ export class SavedEngine implements Checkpoint {
       throw new CheckpointError(`port ${port}, which it listens on, is in use by another program`);
     signal.throwIfAborted();
     await this.#begin();
-    const argv = criu.restore({ folder: image.path });
+    const argv = criu.restore({ folder: image.path, connected });
     const reviving = await image.withOutput((output) => host.revive(of, argv, output));
     if (signal.aborted) {
       // It was given up while this began, so nobody else knows of what has come of it.

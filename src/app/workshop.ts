@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { AmdGpus, firstGpu } from '../adapters/amd-gpus.ts';
+import { fileURLToPath } from 'node:url';
 import type { CriuCheckpoints } from '../adapters/checkpoints.ts';
 import { engineFiles } from '../adapters/engine-files.ts';
 import { engineHttp } from '../adapters/engine-http.ts';
@@ -11,6 +12,7 @@ import { stubServers } from '../adapters/stub-server.ts';
 import { nearest } from '../config/nearest.ts';
 import type { Config } from '../config/schema.ts';
 import { DriverRegistry } from '../engines/registry.ts';
+import type { Extension } from '../engines/vllm-serve.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { EngineHttp } from '../ports/engine-http.ts';
 import type { Gpu } from '../ports/gpu.ts';
@@ -39,6 +41,12 @@ export type Workshop = {
   readonly conversations: ReturnType<typeof conversationsOf>;
 };
 
+/** Beside the sources as beside what is built from them. */
+const extensionOf = (env: WorkshopMeans['env']): Extension => ({
+  folder: fileURLToPath(new URL('../../python', import.meta.url)),
+  pythonPath: env['PYTHONPATH'],
+});
+
 export function workshopOf({ config, processes, clock, env, warned, prepares = false }: WorkshopMeans): Workshop {
   const programs = systemPrograms(env);
   const http = engineHttp();
@@ -57,6 +65,18 @@ export function workshopOf({ config, processes, clock, env, warned, prepares = f
   });
   const conversations = conversationsOf(config);
   const files = engineFiles(join(config.state_dir, 'engine-files'));
-  const ports = { clock, processes, programs, http, stubs: stubServers, nearest, levelsOf, conversations, files };
+  const extension = extensionOf(env);
+  const ports = {
+    clock,
+    processes,
+    programs,
+    http,
+    stubs: stubServers,
+    nearest,
+    levelsOf,
+    conversations,
+    extension,
+    files,
+  };
   return { drivers: new DriverRegistry(ports, config), programs, http, gpu, checkpoints, conversations };
 }

@@ -23,7 +23,7 @@ import type { OwnSleep, Sleeps } from './sleeper.ts';
 import { StubDriver } from './stub.ts';
 import type { Family } from './family.ts';
 import { SupervisedDriver } from './supervised.ts';
-import { vllmServe } from './vllm-serve.ts';
+import { vllmServe, type Extension } from './vllm-serve.ts';
 
 /** What the drivers need from the world. */
 type DriverPorts = {
@@ -33,6 +33,7 @@ type DriverPorts = {
   readonly http: EngineHttp;
   readonly stubs: StubServers;
   readonly conversations: Conversations;
+  readonly extension: Extension;
   readonly files: EngineFiles;
   /** Finds the word that was probably meant. */
   readonly nearest: Nearest;

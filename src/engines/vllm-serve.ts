@@ -17,9 +17,20 @@ type VllmMeans = {
   readonly wakeStepMs: number;
   /** Whether it goes to sleep by itself before it goes to disk. */
   readonly sleepsBeforeDisk: boolean;
+  readonly extension: Extension;
   /** What the load that is being carried out asks to be different. */
   readonly override: () => LoadOverride;
 };
+
+/** Our extension of its workers, as a file of Python. */
+export type Extension = {
+  /** Where it lies. */
+  readonly folder: string;
+  /** Where Python looks besides, as inherited. */
+  readonly pythonPath: string | undefined;
+};
+
+const EXTENSION = 'catnap_vllm.CatnapWorker';
 
 /** It reads no colours, reports to nobody, and its last word on a repeated flag is the user's. */
 const QUIET = { NO_COLOR: '1', VLLM_NO_USAGE_STATS: '1', DO_NOT_TRACK: '1' };
@@ -56,12 +67,16 @@ export function vllmServe(model: ModelId, config: VllmServeModel, means: VllmMea
       if ((await means.programs.find(program)) === undefined) throw missing(program, 'vLLM', 'vllm_command');
       const own = ['--port', String(port), '--host', '127.0.0.1', '--served-model-name', servedName];
       if (sleeps && !has(extra, SLEEP_MODE)) own.push('--enable-sleep-mode');
+      const given = surroundings(config);
+      const extended = isExtended(config);
+      if (extended) own.push('--worker-extension-cls', EXTENSION);
       const env = {
         ...QUIET,
         ...(sleeps && SLEEPS),
         ...(isCheckpointed(levels) && CHECKPOINTS),
         ...(key !== undefined && { VLLM_API_KEY: key }),
-        ...surroundings(config),
+        ...given,
+        ...(extended && { PYTHONPATH: pathsOf(means.extension, given['PYTHONPATH']) }),
       };
       args = vllmArgs(config, means.override());
       return { argv: [...command, 'serve', config.model_path, ...own, ...args], env, cwd: undefined };
@@ -71,6 +86,23 @@ export function vllmServe(model: ModelId, config: VllmServeModel, means: VllmMea
     },
   };
 }
+
+/**
+ * Whether our extension goes into its workers: where several GPUs work together, and it is started so that they can be
+ * told to part. It has room for one extension.
+ */
+const isExtended = ({ extra_args: extra, levels_allowed: levels }: VllmServeModel): boolean =>
+  ranksIn(extra) > 1 &&
+  levels.some((level) => level === 4 || level === 'hybrid') &&
+  has(extra, EAGER) &&
+  has(extra, PLAIN_ALL_REDUCE) &&
+  !has(extra, ['--worker-extension-cls', '--worker_extension_cls']);
+
+const EAGER = ['--enforce-eager', '--enforce_eager'];
+const PLAIN_ALL_REDUCE = ['--disable-custom-all-reduce', '--disable_custom_all_reduce'];
+
+const pathsOf = ({ folder, pythonPath }: Extension, given: string | undefined): string =>
+  [folder, given ?? pythonPath].filter((path) => path !== undefined && path !== '').join(':');
 
 /** Tensors, stages and copies: each of them is a process on a GPU of its own. */
 function ranksIn(extra: readonly string[]): number {
@@ -95,10 +127,11 @@ const isCheckpointed = (levels: readonly SleepLevel[]): boolean =>
 function ownSleepOf(
   model: ModelId,
   servedName: string,
-  { model_path, extra_args: extra, env, startup_timeout_secs }: VllmServeModel,
+  config: VllmServeModel,
   { sleepMs, wakeStepMs }: VllmMeans,
   launchedWith: () => readonly string[],
 ): VllmSleep {
+  const { model_path, extra_args: extra, env, startup_timeout_secs } = config;
   const runtime = env['VLLM_ALLOW_RUNTIME_LORA_UPDATING']?.reveal();
   const loraAtRunTime = /^(1|true)$/i.test(runtime ?? '');
   return new VllmSleep({
@@ -107,8 +140,10 @@ function ownSleepOf(
       has(launchedWith(), ['--speculative-config', '--speculative_config', '--speculative-model', '-sc']),
     lora: loraAtRunTime || has(extra, ['--enable-lora', '--enable_lora', '--lora-modules', '--lora_modules']),
     loraAtRunTime,
-    eager: has(extra, ['--enforce-eager', '--enforce_eager']),
-    plainAllReduce: has(extra, ['--disable-custom-all-reduce', '--disable_custom_all_reduce']),
+    eager: has(extra, EAGER),
+    plainAllReduce: has(extra, PLAIN_ALL_REDUCE),
+    extended: isExtended(config),
+    suspendsNccl: has(extra, ['--enable-nccl-comm-suspend', '--enable_nccl_comm_suspend']),
     askMs: ASK_MS,
     sleepMs,
     stepMs: wakeStepMs,

@@ -16,6 +16,9 @@ export type VllmSleepTerms = {
   /** Whether it keeps no graphs, and no shared memory of its own between GPUs. */
   readonly eager: boolean;
   readonly plainAllReduce: boolean;
+  /** Whether our extension is in its workers, and whether its own sleep gives up what NCCL holds. */
+  readonly extended: boolean;
+  readonly suspendsNccl: boolean;
   /** How long one question about its state, one step that moves memory, and the loading of weights may take. */
   readonly askMs: number;
   readonly sleepMs: number;
@@ -28,8 +31,12 @@ type Communicators = { readonly part: string; readonly rejoin: string };
 /** How Python says that it does not know a method. */
 const NO_SUCH_METHOD = /has no attribute|not implemented|unknown method/i;
 
-/** The hooks that vLLM has of its own, and those that patched builds have. */
-const COMMUNICATORS: readonly Communicators[] = [
+/** What our own extension adds to its workers. It includes what vLLM prepares by itself, which leaves NCCL alone. */
+const OURS: Communicators = { part: 'catnap_part', rejoin: 'catnap_rejoin' };
+
+/** The hooks that vLLM has of its own, by their names in one version and another, and those that patched builds have. */
+const THEIRS: readonly Communicators[] = [
+  { part: 'checkpoint_prepare', rejoin: 'checkpoint_restore' },
   { part: 'checkpoint_prepare_distributed_state', rejoin: 'checkpoint_restore_distributed_state' },
   { part: 'suspend_nccl', rejoin: 'resume_nccl' },
 ];
@@ -102,7 +109,9 @@ export class VllmSleep implements OwnSleep {
   /** Which call there is depends on what was built into it; the first that it knows is used from then on. */
   async part(sleeper: Sleeper, signal: AbortSignal): Promise<void> {
     let last = '';
-    for (const communicators of this.#communicators === undefined ? COMMUNICATORS : [this.#communicators]) {
+    const { extended, suspendsNccl } = this.#terms;
+    const ways = extended && !suspendsNccl ? [OURS] : THEIRS;
+    for (const communicators of this.#communicators === undefined ? ways : [this.#communicators]) {
       try {
         await this.#rpc(communicators.part, sleeper, signal);
         this.#communicators = communicators;
@@ -117,7 +126,9 @@ export class VllmSleep implements OwnSleep {
         }
       }
     }
-    const tried = COMMUNICATORS.map(({ part }) => part).join(', ');
+    // Whoever sleeps with what NCCL holds has nothing left to tear down.
+    if (suspendsNccl) return;
+    const tried = ways.map(({ part }) => part).join(', ');
     throw new DriverError(`vLLM has no call that tears down its communicators (${tried}): ${last}`);
   }
 

@@ -14,7 +14,13 @@ export interface Checkpoints {
   kept(engine: EngineId): Promise<KeptImage | undefined>;
 }
 
-export type CheckpointOf = { readonly engine: EngineId; readonly model: ModelId; readonly port: number };
+export type CheckpointOf = {
+  readonly engine: EngineId;
+  readonly model: ModelId;
+  readonly port: number;
+  /** On how many GPUs processes of it work together. Several talk to each other over connections that have to be kept. */
+  readonly ranks?: number;
+};
 
 /** One engine on disk. */
 export interface Checkpoint {

@@ -22,7 +22,7 @@ export function hybrid(own: OwnSleep, suspension: Suspension, answerMs: number):
     async hindrance(sleeper, signal) {
       if (spoiled !== undefined) return `it did not come back from level hybrid before: ${spoiled}`;
       return (
-        (await own.hindrance(2, sleeper, signal)) ?? own.partHindrance(sleeper) ?? suspension.hindrance(sleeper, signal)
+        (await own.hindrance(2, sleeper, signal)) ?? own.partHindrance(sleeper) ?? suspension.unusable(sleeper, signal)
       );
     },
     sleep: (sleeper, { signal }) =>
@@ -35,6 +35,8 @@ export function hybrid(own: OwnSleep, suspension: Suspension, answerMs: number):
             await own.part(sleeper, signal);
             joined = false;
           }
+          const lack = await suspension.lackOfMemory(sleeper, 0);
+          if (lack !== undefined) throw new DriverError(`${sleeper.name} cannot be frozen: ${lack}`);
           await suspension.suspend(sleeper, signal);
         } catch (error) {
           await back(sleeper, signal, joined);

@@ -50,6 +50,8 @@ type Saved = Before & { readonly checkpoint: Checkpoint };
 export class CheckpointLevel implements Level {
   readonly level = 4;
   readonly #means: CheckpointMeans;
+  /** Why it did not come back once, of processes that work together: communicators that only seem to be down hang for ever. */
+  #spoiled: string | undefined;
   #saved: Saved | undefined;
 
   constructor(means: CheckpointMeans) {
@@ -61,13 +63,24 @@ export class CheckpointLevel implements Level {
     const unable = await checkpoints.hindrance();
     if (unable !== undefined) return unable;
     if (!(await suspension.concerns(sleeper, signal))) return undefined;
-    if (sleeper.ranks > 1)
-      return `${sleeper.name} runs on ${sleeper.ranks} GPUs that talk to each other, which a checkpoint breaks; use level "hybrid", 1, 2 or 5`;
+    const together = sleeper.ranks > 1 ? this.#together(sleeper) : undefined;
+    if (together !== undefined) return together;
     // A sleep of its own that failed half way would be all that comes back.
     if ((await own?.sleeps(sleeper, signal)) === true) return `${sleeper.name} is half asleep already`;
     const unusable = await suspension.unusable(sleeper, signal);
     // Whoever gives most of it up first is asked about the rest afterwards.
     return unusable ?? (first === undefined ? suspension.lackOfMemory(sleeper) : undefined);
+  }
+
+  /** Why processes that work together on several GPUs cannot be parted and frozen as at level hybrid. */
+  #together(sleeper: Sleeper): string | undefined {
+    const { own, cudaDriver } = this.#means;
+    if (own === undefined)
+      return `${sleeper.name} runs on ${sleeper.ranks} GPUs that talk to each other, which a checkpoint breaks; use level 5`;
+    if (cudaDriver === 'plugin')
+      return 'the plugin of criu freezes one process after the other, which those on several GPUs do not survive: set checkpoint.cuda_driver to "self"';
+    if (this.#spoiled !== undefined) return `it did not come back from level 4 before: ${this.#spoiled}`;
+    return own.partHindrance(sleeper);
   }
 
   /** Whatever fails on the way, the engine is ended: there is no level below this one but that. */
@@ -76,6 +89,7 @@ export class CheckpointLevel implements Level {
     const from = clock.now();
     const onGpu = await this.#means.suspension.concerns(sleeper, order.signal);
     const first = await this.#sleepFirst(sleeper, order);
+    if (onGpu && sleeper.ranks > 1) await this.#means.own?.part(sleeper, order.signal);
     if (onGpu) await this.#leaveGpu(sleeper, order.signal);
     await this.#save(sleeper, { first, onGpu }, order.signal);
     return { actMs: clock.now() - from, proofMs: 0 };
@@ -90,7 +104,13 @@ export class CheckpointLevel implements Level {
     // Where there is no room for it, it need not come back at all.
     if (saved.onGpu) await suspension.untilRoom(sleeper, order.signal);
     const returning = await saved.checkpoint.restore(order.signal).catch(notBack(sleeper));
-    return this.#finish(sleeper, returning, order, from);
+    try {
+      return await this.#finish(sleeper, returning, order, from);
+    } catch (error) {
+      if (sleeper.ranks > 1 && !order.signal.aborted)
+        this.#spoiled = error instanceof Error ? error.message : String(error);
+      throw error;
+    }
   }
 
   async kept(engine: EngineId): Promise<KeptEngine | undefined> {
@@ -121,6 +141,7 @@ export class CheckpointLevel implements Level {
     const saved = this.#saved;
     await this.#untilBack(sleeper, returning);
     if (saved?.onGpu === true) await this.#returnToGpu(sleeper, order.signal);
+    if (saved?.onGpu === true && sleeper.ranks > 1) await this.#means.own?.rejoin(sleeper, order.signal);
     const backAt = clock.now();
     await sleeper.untilReady(this.#means.answerMs, order.signal);
     const woken = await saved?.first?.wake(sleeper, order);
@@ -138,7 +159,7 @@ export class CheckpointLevel implements Level {
   async #keep(sleeper: Sleeper, { first, onGpu, checkpoint }: Saved): Promise<void> {
     const { keeps, own, suspension } = this.#means;
     // What such an engine has to be given again after its wake is known to this catnap alone.
-    if (keeps === 'no' || own?.remembers === true) return;
+    if (keeps === 'no' || own?.remembers === true || sleeper.ranks > 1) return;
     const { pids, needs } = suspension.frozen;
     const gpu = onGpu ? { pids, needs: Object.fromEntries(needs) } : null;
     const before = { slept: first !== undefined, sample: first?.sample ?? null, gpu };

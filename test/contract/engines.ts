@@ -60,7 +60,19 @@ export const test = base.extend<{ engines: Engines }>({
         const machine = systemMachine();
         const files = engineFiles(join(folder, 'state', 'engine-files'));
         const levelsOf = levelMaker(config, { clock, gpu, machine, programs, processes, checkpoints, warned });
-        const ports = { clock, processes, http, programs, stubs: stubServers, nearest, levelsOf, conversations, files };
+        const extension = { folder: join(import.meta.dirname, '../../python'), pythonPath: undefined };
+        const ports = {
+          clock,
+          processes,
+          http,
+          programs,
+          stubs: stubServers,
+          nearest,
+          levelsOf,
+          conversations,
+          extension,
+          files,
+        };
         const driver = new DriverRegistry(ports, config).makeDriver(
           { model: modelId('alpha'), replica: drivers.length, config: alpha, override: () => override },
           {

@@ -12,6 +12,8 @@ const test = base.extend<{ lab: Lab }>({
   },
 });
 
+/** Workers have room for one extension. */
+const OTHER_EXTENSION = ['--worker-extension-cls', 'somebody.Elses'];
 const TP2 = { extra_args: ['--tensor-parallel-size', '2', '--enforce-eager', '--disable-custom-all-reduce'] };
 
 async function says(driver: Driver): Promise<string> {
@@ -162,8 +164,14 @@ describe('hybrid', () => {
     lab,
     expect,
   }) => {
-    for (const communicatorCalls of ['checkpoint_prepare', 'suspend_nccl'] as const) {
-      const { driver } = await awake(engines, lab, { communicatorCalls }, TP2);
+    for (const [communicatorCalls, more] of [
+      // Our own extension of its workers, calls of its own, and what its own sleep gives up.
+      ['none', []],
+      ['suspend_nccl', OTHER_EXTENSION],
+      ['none', [...OTHER_EXTENSION, '--enable-nccl-comm-suspend']],
+    ] as const) {
+      const extra_args = [...TP2.extra_args, ...more];
+      const { driver } = await awake(engines, lab, { communicatorCalls }, { extra_args });
       const before = await says(driver);
       const seen = steps(lab).length;
       await driver.sleep('hybrid', order(2).order);
@@ -180,7 +188,7 @@ describe('hybrid', () => {
     lab,
     expect,
   }) => {
-    const { driver } = await awake(engines, lab, {}, TP2);
+    const { driver } = await awake(engines, lab, {}, { extra_args: [...TP2.extra_args, ...OTHER_EXTENSION] });
     expect(await failure(driver.sleep('hybrid', order(2).order))).toMatch(/no call that tears down/);
     expect(states(lab)).toEqual(['running', 'running']);
     // As before means that level 2 alone works.

@@ -121,11 +121,33 @@ describe('vLLM on disk', () => {
     }
   });
 
-  test('several GPUs that work together are refused before anything is done', async ({ engines, lab, expect }) => {
-    const model = lab.vllm({}, { extra_args: ['--tensor-parallel-size', '2'] });
-    const { driver } = engines.make(model, lab.root);
-    await driver.start(order(1).order);
-    expect(await failure(driver.sleep(4, order(2).order))).toMatch(/runs on 2 GPUs/);
+  test('processes on several GPUs are parted first, all are locked before any is frozen, and joined at last', async ({
+    engines,
+    lab,
+    expect,
+  }) => {
+    const flags = ['--tensor-parallel-size', '2', '--enforce-eager', '--disable-custom-all-reduce'];
+    const plain = engines.make(lab.vllm({}, { extra_args: flags.slice(0, 2) }), lab.root);
+    await plain.driver.start(order(1).order);
+    expect(await failure(plain.driver.sleep(4, order(2).order))).toMatch(/needs --enforce-eager and --disable/);
     expect([steps(lab), images(lab)]).toEqual([[], []]);
+    await plain.driver.stop(order(3).order);
+
+    const { driver } = engines.make(lab.vllm({}, { extra_args: flags }), lab.root);
+    await driver.start(order(1).order);
+    const before = await says(driver);
+    await driver.sleep(4, order(2).order);
+    expect([used(lab), images(lab).length]).toEqual([0, 1]);
+    await driver.wake(4, order(3).order);
+    expect([await says(driver), lab.ledger.holders().every(({ joined, broken }) => joined && !broken)]).toEqual([
+      before,
+      true,
+    ]);
+    const twice = (step: string) => [step, step];
+    expect(steps(lab)).toEqual([
+      ...['lock', 'checkpoint'].flatMap(twice),
+      ...['dump', 'restore'],
+      ...['restore', 'unlock'].flatMap(twice),
+    ]);
   });
 });

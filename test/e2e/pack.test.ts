@@ -19,7 +19,15 @@ test(
 
     const home = join(folder.path, 'node_modules/catnap');
     const inside = readdirSync(home, { recursive: true, encoding: 'utf8' });
-    expect(inside).toEqual(expect.arrayContaining(['dist/cli/main.js', 'scripts/launch.mjs', 'LICENSE', 'README.md']));
+    expect(inside).toEqual(
+      expect.arrayContaining([
+        'dist/cli/main.js',
+        'python/catnap_vllm.py',
+        'scripts/launch.mjs',
+        'LICENSE',
+        'README.md',
+      ]),
+    );
     expect(inside.filter((path) => /^(src|test|docker|\.ci)|\.made-from$/.test(path))).toEqual([]);
     for (const arch of ['x64', 'arm64']) expect(inside).toContain(`scripts/node/linux-${arch}/package-lock.json`);
 

@@ -73,6 +73,7 @@ export function oneEngine(
       programs: { find },
       stubs: stubs ?? noStubs,
       conversations,
+      extension: { folder: '/opt/python', pythonPath: undefined },
       files: {
         put: async (engine, texts) => {
           files.set(engine, texts);

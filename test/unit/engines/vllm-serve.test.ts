@@ -71,3 +71,33 @@ test('its health route alone proves nothing, a token does', async ({ expect }) =
   engine.http.reply = () => answered(200);
   expect(await ask()).toBe(true);
 });
+
+test('on several GPUs its workers get our extension, where it can be of use and nobody else has the place', async ({
+  expect,
+}) => {
+  const flags = ['--tensor-parallel-size', '2', '--enforce-eager', '--disable-custom-all-reduce'];
+  const extended = vllm({ extra_args: flags, env: { PYTHONPATH: '/own' } });
+  await startUp(extended);
+  const [spec] = extended.processes.specs;
+  expect(spec?.argv.join(' ')).toContain('--worker-extension-cls catnap_vllm.CatnapWorker');
+  expect(spec?.env['PYTHONPATH']).toBe('/opt/python:/own');
+  const others: Partial<VllmInput>[] = [
+    { extra_args: flags.slice(2) },
+    { extra_args: flags.slice(0, 3) },
+    { extra_args: flags, levels_allowed: [1, 3, 5] },
+    { extra_args: [...flags, '--worker-extension-cls', 'somebody.Elses'] },
+  ];
+  for (const more of others) {
+    const plain = vllm(more);
+    await startUp(plain);
+    expect(plain.processes.specs[0]?.argv).not.toContain('catnap_vllm.CatnapWorker');
+    expect(plain.processes.specs[0]?.env).not.toHaveProperty('PYTHONPATH');
+  }
+});
+
+test('going to disk as it is takes no sleep mode', async ({ expect }) => {
+  const engine = vllm({ levels_allowed: [4, 5] }, { checkpoint: { sleep_first: 'none' } });
+  await startUp(engine);
+  expect(engine.processes.specs[0]?.argv).not.toContain('--enable-sleep-mode');
+  expect(engine.processes.specs[0]?.env).toMatchObject({ USE_LIBUV: '0' });
+});
