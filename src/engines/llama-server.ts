@@ -128,11 +128,10 @@ function ownFlags(config: LlamaModel, alias: string, port: number, known: KnownF
 const IDLE = '--sleep-idle-seconds';
 
 /** The server's own sleep, if it is told to take it. */
-function dozeOf(
-  { sleep_idle_secs: secs, startup_timeout_secs: load }: LlamaModel,
-  clock: Clock,
-): LlamaDoze | undefined {
-  return secs === undefined ? undefined : new LlamaDoze(clock, { idleMs: secs * 1_000, loadMs: load * 1_000 });
+function dozeOf(config: LlamaModel, clock: Clock): LlamaDoze | undefined {
+  const secs = Number(valueOf(config.extra_args, [IDLE]) ?? config.sleep_idle_secs);
+  if (!(secs > 0)) return undefined;
+  return new LlamaDoze(clock, { idleMs: secs * 1_000, loadMs: config.startup_timeout_secs * 1_000 });
 }
 
 /** The flags that keys stand for, as the newest release spells them. */

@@ -41,3 +41,16 @@ test('SGLang, TabbyAPI and vLLM make room for each other, each by its own calls,
   const log = JSON.stringify(await catnap.model('sg'));
   expect(log).not.toContain('sk-sg');
 });
+
+test('a llama-server that has put itself to sleep is shown as dozing, counts as awake, and answers', async ({
+  expect,
+  start,
+  llama,
+}) => {
+  const catnap = await start({ models: { alpha: { ...(await llama.says('I am alpha.')), sleep_idle_secs: 1 } } });
+  expect(await says(catnap, 'alpha')).toBe('I am alpha.');
+  const { pid } = await catnap.engine('alpha');
+  await expect.poll(async () => (await catnap.model('alpha')).engines).toMatchObject([{ dozes: true, phase: 'awake' }]);
+  expect(await says(catnap, 'alpha')).toBe('I am alpha.');
+  expect((await catnap.engine('alpha')).pid).toBe(pid);
+});

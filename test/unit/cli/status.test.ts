@@ -106,6 +106,13 @@ beta   unloaded  -        -          ?         -
 `);
   });
 
+  test('at one in which a server has put itself to sleep', ({ expect }) => {
+    const engines = alpha.engines.map((engine) => ({ ...engine, dozes: true }));
+    expect(statusText({ ...calm, models: [{ ...alpha, engines }] }, terms)).toContain(
+      'alpha  loaded, dozing  -        2          now       pid 41 port 8001\n',
+    );
+  });
+
   test('at an eventful one', ({ expect }) => {
     expect(statusText(eventful, terms)).toBe(`catnap 1.2.3 at http://127.0.0.1:3000
 No model is awake.

@@ -214,6 +214,19 @@ test('one that does not doze is held to its work like any other', async ({ expec
   expect(await proves(engine)).toBe(false);
 });
 
+test('a sleep among the extra arguments is looked at as well, and one that never comes is not', async ({ expect }) => {
+  for (const [secs, dozes] of [
+    ['3', true],
+    ['-1', false],
+  ] as const) {
+    const engine = llama({ extra_args: ['--sleep-idle-seconds', secs] });
+    await startUp(engine);
+    engine.http.reply = () => answered(200, '{"is_sleeping":true}');
+    await engine.clock.advance(6_000);
+    expect([secs, engine.driver.dozes]).toEqual([secs, dozes]);
+  }
+});
+
 test('a server that knows no sleep of its own is not started with one', async ({ expect }) => {
   const engine = llama({ sleep_idle_secs: 4 });
   const old = HELP.replaceAll('--sleep-idle-seconds', '--other');
