@@ -121,22 +121,42 @@ test('a sleep that hangs ends at its limit, what is deeper frees the memory, and
   expect(catnap.facts('engine-failed', { model: 'alpha' })).toHaveLength(1);
 });
 
-test('whoever waits for a model that does not wake is answered after one fresh start', async ({
-  expect,
-  start,
-  lab,
-}) => {
-  const catnap = await begin(start, lab, { level: 1 }, { wake_timeout_secs: 3 });
-  const before = await says(catnap, 'alpha');
-  for (const kind of ['oom', 'die']) {
-    await says(catnap, 'beta');
-    lab.ledger.plan({ point: 'vllm.wake', kind, model: 'alpha' });
-    const swaps = catnap.facts('swap-finished', { to: 'alpha' }).length;
-    expect([kind, await says(catnap, 'alpha')]).toEqual([kind, before]);
-    expect([kind, catnap.facts('swap-finished', { to: 'alpha' }).length]).toEqual([kind, swaps + 1]);
-    expect([kind, held(lab)]).toEqual([kind, [[14_700, 0]]]);
-  }
-});
+/** What goes wrong when a model of such a level wakes. */
+const WAKE_FAULTS: readonly (readonly [SleepLevel, readonly Omit<Fault, 'model'>[]])[] = [
+  [
+    1,
+    [
+      { point: 'vllm.wake', kind: 'oom' },
+      { point: 'vllm.wake', kind: 'die' },
+      { point: 'vllm.wake', kind: 'garbage' },
+    ],
+  ],
+  [2, [{ point: 'vllm.reload', kind: 'fail' }]],
+  [
+    3,
+    [
+      { point: 'cuda.restore', kind: 'fail' },
+      { point: 'cuda.unlock', kind: 'fail' },
+    ],
+  ],
+];
+
+test.for(WAKE_FAULTS)(
+  'whoever waits for a model that does not wake from level %s is answered after one fresh start',
+  async ([level, faults], { expect, start, lab }) => {
+    const catnap = await begin(start, lab, { level }, { wake_timeout_secs: 3 });
+    const before = await says(catnap, 'alpha');
+    for (const fault of faults) {
+      await says(catnap, 'beta');
+      lab.ledger.plan({ ...fault, model: 'alpha' });
+      const swaps = catnap.facts('swap-finished', { to: 'alpha' }).length;
+      expect([fault, await says(catnap, 'alpha')]).toEqual([fault, before]);
+      expect([fault, catnap.facts('swap-finished', { to: 'alpha' }).length]).toEqual([fault, swaps + 1]);
+      expect([fault, held(lab)]).toEqual([fault, [[14_700, 0]]]);
+    }
+    expect(lab.ledger.events('refused')).toEqual([]);
+  },
+);
 
 test('a process that its server leaves behind does not keep the memory', async ({ expect, start, lab }) => {
   const catnap = await begin(start, lab, { level: 5 });

@@ -136,9 +136,9 @@ async function nothingLeft(catnap: Catnap, folder: string): Promise<void> {
     const left = sessionOf(Number(pid));
     if (left.length > 0) throw new Error(`left in the session of engine ${String(pid)}: ${left.join(', ')}`);
   }
-  for (const port of [catnap.port, ...engines.map((line) => Number(line['port']))]) {
-    if (!(await isFree(port))) throw new Error(`port ${port} is still in use`);
-  }
+  // A stranger's connection may have the number for a moment; what was left behind has it for good.
+  for (const port of [catnap.port, ...engines.map((line) => Number(line['port']))])
+    await waitFor(`port ${port} to be free`, () => isFree(port), { within: 10_000 });
   const records = readdirSync(join(stateDir(folder), 'engines'));
   if (records.length > 0) throw new Error(`still recorded as running: ${records.join(', ')}`);
 }

@@ -1,21 +1,28 @@
 import type { ConfigInput } from '../../src/config/schema.ts';
+import type { SleepLevel } from '../../src/core/kinds.ts';
 import type { Fault } from '../fixtures/lab/ledger.ts';
 import type { Catnap } from './catnap.ts';
 import type { Lab } from './lab.ts';
 
 /** Five models of all kinds on one GPU that holds one of them and the rests of the others. */
-export function stormConfig(lab: Lab): ConfigInput {
+export function stormConfig(lab: Lab, levels: readonly SleepLevel[] = LEVELS): ConfigInput {
   const models: ConfigInput['models'] = {};
-  for (const [at, sleep_level] of LEVELS.entries()) {
+  for (const [at, sleep_level] of levels.entries()) {
     const name = `m${at}`;
     const settings = { version: VERSIONS[at] ?? '', tokens: 4 };
     models[name] = lab.vllm(settings, { model_path: `lab/${name}`, sleep_level });
   }
-  const root = { ...lab.root, sleep_timeout_secs: 4, wake_timeout_secs: 4, stop_grace_secs: 2 };
+  const root = {
+    ...lab.root,
+    startup_timeout_secs: 30,
+    sleep_timeout_secs: 4,
+    wake_timeout_secs: 4,
+    stop_grace_secs: 2,
+  };
   return { ...root, policy: { request_timeout_secs: 600 }, models };
 }
 
-const LEVELS = [1, 2, 3, 5, 1] as const;
+const LEVELS: readonly SleepLevel[] = [1, 2, 3, 5, 1];
 /** One that dies of a request in its sleep, one that dies of a request half awake, and one whose sleep frees nothing. */
 const VERSIONS = ['0.13.0', '0.22.0', '0.29.0', '0.29.0', '0.15.1'];
 
