@@ -4,9 +4,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 
 /** Which side of the bench a process is on: what is measured has a core of its own. */
-export type Side = 'measured' | 'rest';
+export type Side = 'measured' | 'rest' | 'anywhere';
 
-const CORES: Readonly<Record<Side, string>> = { rest: '0', measured: '1' };
+const CORES: Readonly<Record<Side, string | undefined>> = { rest: '0', measured: '1', anywhere: undefined };
 
 /** Whether processes can be kept on one core each. */
 export const canPin = availableParallelism() > 1 && hasProgram('taskset');
@@ -35,7 +35,9 @@ export function startPinned(
   [program, ...args]: readonly [string, ...string[]],
   output: 'dropped' | 'read' = 'dropped',
 ): ChildProcess {
-  const command: readonly string[] = canPin ? ['taskset', '-c', CORES[side], program, ...args] : [program, ...args];
+  const core = canPin ? CORES[side] : undefined;
+  const command: readonly string[] =
+    core === undefined ? [program, ...args] : ['taskset', '-c', core, program, ...args];
   const child = spawn(command[0] ?? program, command.slice(1), {
     detached: true,
     stdio: output === 'read' ? ['pipe', 'pipe', 'inherit'] : ['ignore', 'ignore', 'ignore'],
