@@ -13,9 +13,9 @@ const BUSY_RETRY_MS = 1_000;
 
 /** How much one key may ask for: so many requests at a time, and so many per second over time. */
 export class Allowance {
-  readonly #terms: AllowanceTerms;
+  #terms: AllowanceTerms;
   readonly #clock: Clock;
-  readonly #burst: number;
+  #burst: number;
   #inFlight = 0;
   #tokens: number;
   #filledAt: number;
@@ -23,9 +23,19 @@ export class Allowance {
   constructor(terms: AllowanceTerms, clock: Clock) {
     this.#terms = terms;
     this.#clock = clock;
-    this.#burst = terms.burst ?? Math.max(1, Math.ceil(terms.perSecond ?? 1));
+    this.#burst = burstOf(terms);
     this.#tokens = this.#burst;
     this.#filledAt = clock.now();
+  }
+
+  /** Other terms. What is open and what was used up counts on. */
+  revise(terms: AllowanceTerms): void {
+    if (this.#terms.perSecond !== undefined) this.#fill(this.#terms.perSecond);
+    const grown = burstOf(terms) - this.#burst;
+    this.#terms = terms;
+    this.#burst = burstOf(terms);
+    this.#tokens = Math.min(this.#burst, this.#tokens + Math.max(0, grown));
+    this.#filledAt = this.#clock.now();
   }
 
   /** Lets one more request in, until the function it gives is called; or says when to come back. */
@@ -71,3 +81,5 @@ export class Allowance {
     this.#filledAt = now;
   }
 }
+
+const burstOf = ({ burst, perSecond }: AllowanceTerms): number => burst ?? Math.max(1, Math.ceil(perSecond ?? 1));

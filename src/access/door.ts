@@ -19,6 +19,8 @@ export type DoorTerms = {
   /** Whom the port is for, when operators have one of their own. */
   readonly serves?: Side;
   readonly clock: Clock;
+  /** The door of an earlier config: what is open and used up of its keys counts on. */
+  readonly before?: Door | undefined;
 };
 
 /** One of two ports, and where the other is. */
@@ -38,12 +40,17 @@ export class Door {
   readonly #asksToSteer: boolean;
   readonly #serves: Side | undefined;
 
-  constructor({ keys, hosts, corsOrigins, serves, clock }: DoorTerms) {
+  constructor({ keys, hosts, corsOrigins, serves, clock, before }: DoorTerms) {
     this.#serves = serves;
-    this.#ring = new Keyring(keys, clock);
+    this.#ring = new Keyring(keys, clock, before === undefined ? [] : before.#ring.keys);
     this.#asksToInfer = keys.some(({ infer }) => infer);
     this.#asksToSteer = keys.some(({ admin }) => admin);
     this.#pages = new Pages(new Hosts(hosts), corsOrigins);
+  }
+
+  /** It takes the place of the one before: from now on limits are as its keys say. */
+  open(): void {
+    this.#ring.open();
   }
 
   /** At once, unless a key that a person chose was never seen before. */

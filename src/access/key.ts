@@ -3,7 +3,7 @@ import { fitsPattern } from '../config/wildcard.ts';
 import type { ModelId } from '../core/kinds.ts';
 import type { Priority } from '../core/place.ts';
 import type { Clock } from '../ports/clock.ts';
-import { Allowance } from './allowance.ts';
+import { Allowance, type AllowanceTerms } from './allowance.ts';
 
 /** Whether somebody may ask for a model under the name he wrote. */
 export type MayUse = (name: string, model: ModelId) => boolean;
@@ -26,17 +26,25 @@ export class Key {
   readonly steers: boolean;
   readonly waiting: Waiting;
   readonly allowance: Allowance;
+  readonly #limits: AllowanceTerms;
   /** Undefined: every model. */
   readonly mayUse: MayUse | undefined;
 
-  constructor(config: KeyConfig, clock: Clock) {
+  /** `before`: the key of this name in an earlier config, whose requests may still be open. */
+  constructor(config: KeyConfig, clock: Clock, before?: Key) {
     const { name, infer, admin, may_swap, priority, models, max_in_flight, requests_per_second, burst } = config;
     this.name = name;
     this.infers = infer;
     this.steers = admin;
     this.waiting = { maySwap: may_swap, priority };
-    this.allowance = new Allowance({ name, maxInFlight: max_in_flight, perSecond: requests_per_second, burst }, clock);
+    const terms = { name, maxInFlight: max_in_flight, perSecond: requests_per_second, burst };
+    this.#limits = terms;
+    this.allowance = before?.allowance ?? new Allowance(terms, clock);
     const fits = (text: string): boolean => models.some((pattern) => fitsPattern(pattern, text));
     this.mayUse = models.includes('*') ? undefined : (written, model) => fits(model) || fits(written);
+  }
+  /** Its limits hold from now on. */
+  open(): void {
+    this.allowance.revise(this.#limits);
   }
 }

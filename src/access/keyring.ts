@@ -32,11 +32,19 @@ export class Keyring {
   readonly #atWork = new Map<string, Promise<Key | undefined>>();
   readonly #queue = new PQueue({ concurrency: AT_WORK });
 
-  constructor(configs: readonly KeyConfig[], clock: Clock) {
-    const keys = configs.map((config) => ({ key: new Key(config, clock), proof: proofOf(config) }));
+  constructor(configs: readonly KeyConfig[], clock: Clock, before: readonly Key[] = []) {
+    const known = new Map(before.map((key) => [key.name, key]));
+    const keys = configs.map((config) => ({
+      key: new Key(config, clock, known.get(config.name)),
+      proof: proofOf(config),
+    }));
     this.keys = keys.map(({ key }) => key);
     this.#digested = keys.flatMap(({ key, proof }) => (proof.kind === 'digest' ? [{ key, digest: proof.digest }] : []));
     this.#slow = keys.flatMap(({ key, proof }) => (proof.kind === 'slow' ? [{ key, fits: proof.fits }] : []));
+  }
+
+  open(): void {
+    for (const key of this.keys) key.open();
   }
 
   /** Whose token it is. Only keys that people chose take time, and only the first time. */

@@ -47,7 +47,7 @@ export function catalogue({ config, find, stage, startedAt }: ControlDeps): Hono
   app.on('GET', ['/v1/models', '/models'], (c) => {
     const { mayUse } = visitorOf(c);
     const view = stage.view();
-    const { models } = view;
+    const models = view.models.filter(({ departs }) => !departs);
     const shown =
       mayUse === undefined ? models : models.filter(({ model }) => namesOf(model).some((name) => mayUse(name, model)));
     const data = [

@@ -8,6 +8,7 @@ import type { Verdict } from '../ports/verdicts.ts';
 import type { Operator } from '../runtime/operator.ts';
 import type { StageReader } from '../runtime/view.ts';
 import type { History, Output } from './admin/history.ts';
+import type { ReloadEnd, ReloadWish } from './admin/reload.ts';
 import type { Remembered, Vram } from './admin/rows.ts';
 
 /** All that the control planes need of the rest of catnap. */
@@ -28,6 +29,7 @@ export type ControlDeps = {
   /** Resolves a model id or an alias, for somebody who may use these models. */
   readonly find: (name: string, mayUse?: MayUse) => ModelId | undefined;
   readonly stage: StageReader;
+  readonly reload: (wish: ReloadWish) => Promise<ReloadEnd>;
   /** What validations found of its sleep levels, as far as it holds now. */
   readonly verdicts: (model: ModelId) => readonly Verdict[];
   readonly lastFailure: (model: ModelId) => Remembered | undefined;

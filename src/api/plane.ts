@@ -9,6 +9,7 @@ import { adminOrders } from './admin/orders.ts';
 import { gpuMemory } from './admin/gpu-memory.ts';
 import { history } from './admin/history.ts';
 import { openapi } from './admin/openapi.ts';
+import { reload } from './admin/reload.ts';
 import { openRequests } from './admin/requests.ts';
 import { control } from './control/control.ts';
 import { operatorsOnly, remember, type Visited } from './visitor.ts';
@@ -36,6 +37,7 @@ export function controlPlane(deps: ControlDeps): Plane {
   app.route('/', gpuMemory(deps));
   app.route('/', history(deps));
   app.route('/', openRequests(deps));
+  app.route('/', reload(deps));
   app.route('/', openapi(deps));
   app.route('/', control(deps));
   app.route('/', adminModels(deps));

@@ -1,40 +1,42 @@
-import { join } from 'node:path';
-import { Door, type Side } from '../access/door.ts';
 import { openProcesses, type SystemProcesses } from '../adapters/processes.ts';
 import { costFile } from '../adapters/cost-file.ts';
 import { systemPrograms } from '../adapters/programs.ts';
 import { residentBytes } from '../adapters/resident-memory.ts';
-import { scratchFiles } from '../adapters/scratch-files.ts';
-import { readTlsPair, watchTlsFiles, type TlsPair } from '../adapters/tls-files.ts';
-import { controlPlane, metricsPlane } from '../api/plane.ts';
+import { readTlsPair, type TlsPair } from '../adapters/tls-files.ts';
+import type { ReloadEnd, ReloadWish } from '../api/admin/reload.ts';
+import { metricsPlane } from '../api/plane.ts';
+import type { Loaded } from '../config/load.ts';
+import type { Changes } from '../config/reload/changes.ts';
 import type { Config } from '../config/schema.ts';
 import { Commons } from '../core/commons.ts';
-import { after, InvariantBroken, type ModelId, type SleepLevel } from '../core/kinds.ts';
+import { after, InvariantBroken, type SleepLevel } from '../core/kinds.ts';
 import type { Log } from '../observe/log.ts';
 import { OutputHub } from '../observe/output-hub.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Verdict } from '../ports/verdicts.ts';
 import type { Gpu } from '../ports/gpu.ts';
-import { BodyStore } from '../proxy/body-store.ts';
+import type { BodyStore } from '../proxy/body-store.ts';
 import { RequestBook } from '../proxy/request-book.ts';
-import type { Gate } from '../proxy/gate.ts';
 import { Listener } from '../proxy/server.ts';
 import { reportToAll } from '../observe/reporter.ts';
 import type { CostFile, CostsByModel } from '../ports/cost-file.ts';
 import { waitsNotToBeKept } from './feasibility.ts';
 import { CostKeeper } from '../runtime/cost-keeper.ts';
-import { progressOf } from '../runtime/progress.ts';
 import { LoadOverrides } from '../runtime/load-overrides.ts';
 import { Supervisor, type StageSpec } from '../runtime/supervisor.ts';
-import { namesOf } from './names.ts';
+import { FileWatch } from './file-watch.ts';
 import { keptImages } from './checkpoints.ts';
 import { keepers } from './conversations.ts';
 import { absentLevels, levelsMissed } from './levels.ts';
 import { openMetricsPort, type MetricsPort } from './metrics-port.ts';
-import { enginesOf, preloadsOn, stageOf } from './stage-plan.ts';
+import { bodyStore, reception, type Reception, type ReceptionMeans, type Settings } from './reception.ts';
+import { Reloader } from './reloader.ts';
+import { plansAfter, remembering, revisionOf, withOld } from './revision.ts';
+import { enginesOf, preloadsOn, stageOf, type StageMeans } from './stage-plan.ts';
 import { plansOf, specOf, type StagePlan } from './stages.ts';
 import { createTelling, type Telling } from './telling.ts';
-import { ms, msOrNever } from './times.ts';
+import { ms } from './times.ts';
+import { urlOf } from './url-of.ts';
 import { withVerdicts } from './verdicts.ts';
 import { workshopOf, type Workshop } from './workshop.ts';
 import { kinFrom } from './kin-from.ts';
@@ -47,6 +49,10 @@ export type AppOptions = {
   readonly metricsPortAsked: boolean;
   /** Whether there is no config that somebody could change, but only a command line. */
   readonly unconfigured: boolean;
+  /** Reads the config again. */
+  readonly read: () => Loaded;
+  /** The files it is read from, also those that may come. */
+  readonly files: readonly string[];
   readonly log: Log;
   readonly clock: Clock;
   readonly version: string;
@@ -62,6 +68,8 @@ type Known = {
   readonly verdicts: ReadonlyMap<string, readonly Verdict[]>;
   readonly absent: ReadonlyMap<SleepLevel, string>;
   readonly plans: readonly StagePlan[];
+  /** The config before that was taken into account. */
+  readonly written: Config;
 };
 
 /** How long connections get to end once every engine is off. */
@@ -80,14 +88,28 @@ export class App {
   readonly #readings: Readings;
   readonly #bodies: BodyStore;
   readonly #requests = new RequestBook();
-  readonly #stages: readonly StageSpec[];
+  readonly #overrides = new LoadOverrides();
+  readonly #absent: Known['absent'];
+  readonly #driversOf: Workshop['driversOf'];
+  readonly #reloader: Reloader;
+  readonly #stageMeans: StageMeans;
+  /** As it is used, and as it was read: verdicts may have taken levels out of it. */
+  #config: Config;
+  #written: Config;
+  /** Which models are on which stage, those included that the config has no more. */
+  #plans: readonly StagePlan[];
+  #stages: readonly StageSpec[];
+  #knownCosts: CostsByModel;
+  #departed: Config['models'] = {};
+  #means: ReceptionMeans | undefined;
+  #reception: Reception | undefined;
   readonly #supervisor: Supervisor;
   readonly #costs: CostKeeper;
   readonly #startedAt: Date;
-  readonly #verdicts: ReadonlyMap<string, readonly Verdict[]>;
+  #verdicts: ReadonlyMap<string, readonly Verdict[]>;
   #listener: Listener | undefined;
   #adminListener: Listener | undefined;
-  #unwatch: () => void = () => {};
+  readonly #watch: FileWatch;
   #metricsPort: MetricsPort | undefined;
 
   /** Rejects with a message that says what to change, and leaves nothing behind then. */
@@ -118,7 +140,14 @@ export class App {
         telling.reporter.report({ kind: 'leftover-reaped', ...leftover });
       }
       const plans = await plansOf(judged.config, { processes, clock, env: options.env, warn });
-      const known = { file: costs, known: await costs.read(), verdicts: judged.verdicts, absent, plans };
+      const known = {
+        file: costs,
+        known: await costs.read(),
+        verdicts: judged.verdicts,
+        absent,
+        plans,
+        written: config,
+      };
       app = new App({ ...options, config: judged.config }, telling, processes, output, known);
       await app.#checkpoints.sweep(keptImages(config));
       await app.#conversations
@@ -150,15 +179,21 @@ export class App {
     this.#output = output;
     this.#startedAt = clock.wallTime();
     const warned = (message: string): void => telling.reporter.report({ kind: 'warned', message });
-    const { drivers, checkpoints, conversations, gpu } = workshopOf({ config, processes, clock, env, warned });
+    const { driversOf, checkpoints, conversations, gpu } = workshopOf({ config, processes, clock, env, warned });
+    this.#config = config;
+    this.#written = known.written;
+    this.#absent = known.absent;
+    this.#knownCosts = known.known;
+    this.#plans = known.plans;
+    this.#driversOf = driversOf;
     this.#checkpoints = checkpoints;
     this.#conversations = conversations;
     this.#gpu = gpu;
-    const overrides = new LoadOverrides();
-    const engines = enginesOf(config, known.plans, { drivers, overrides, absent: known.absent });
+    const overrides = this.#overrides;
+    const engines = enginesOf(config, known.plans, { drivers: driversOf(config), overrides, absent: known.absent });
     const commons = new Commons(config.policy.max_parallel_loads);
-    const means = { commons, absent: known.absent };
-    const stages = known.plans.map((plan) => specOf(plan, stageOf(config, plan, known.known, means)));
+    this.#stageMeans = { commons, absent: known.absent };
+    const stages = known.plans.map((plan) => specOf(plan, stageOf(config, plan, known.known, this.#stageMeans)));
     this.#stages = stages;
     for (const impossible of waitsNotToBeKept(stages, config.policy)) warned(impossible);
     this.#costs = new CostKeeper(clock, known.file, () => this.#supervisor.costs());
@@ -170,6 +205,20 @@ export class App {
     this.#bodies = bodyStore(config);
     const reporter = reportToAll([telling.reporter, this.#costs, this.#vram], bug);
     this.#supervisor = new Supervisor({ stages, engines, clock, reporter, overrides });
+    this.#watch = new FileWatch({
+      files: options.files,
+      clock,
+      reporter,
+      renewed: (pair) => this.#renew(pair),
+      changed: () => void this.reload({ by: 'watch_config', now: false }),
+    });
+    this.#reloader = new Reloader({
+      read: options.read,
+      current: () => this.#written,
+      accepting: () => this.#supervisor.view().accepting,
+      apply: (next, changes, now) => this.#apply(next, changes, now),
+      reporter,
+    });
   }
 
   /** The port clients talk to. */
@@ -177,15 +226,21 @@ export class App {
     return this.#listener?.port ?? 0;
   }
 
+  /** How long requests may take to finish when it is told to stop. */
+  get shutDownMs(): number {
+    return ms(this.#config.shutdown_timeout_secs);
+  }
+
   /** Lets what runs and waits finish within the time, ends every engine, then closes the ports. */
   async shutDown(withinMs: number, by: string): Promise<void> {
-    const { clock, config } = this.#options;
+    const { clock } = this.#options;
+    const config = this.#config;
     const { reporter } = this.#telling;
     const { models } = this.#supervisor.view();
     const inFlight = models.reduce((sum, model) => sum + model.inFlight, 0);
     const waiting = models.reduce((sum, model) => sum + model.waiting, 0);
     reporter.report({ kind: 'shutdown-asked', by, inFlight, waiting });
-    this.#unwatch();
+    this.#watch.stop();
     this.#checkpoints.leave();
     await this.#supervisor.shutDown(withinMs);
     await this.#costs.close();
@@ -219,115 +274,97 @@ export class App {
   }
 
   async #listen(): Promise<void> {
-    const { config, clock } = this.#options;
-    const { metrics, failures, journal, reporter } = this.#telling;
-    const names = namesOf(config, () => this.#supervisor.view());
+    const { clock } = this.#options;
+    const { metrics, reporter } = this.#telling;
+    const config = this.#config;
     const bug = (error: unknown): void => this.#bug(error);
-    const scrape = () => metrics.text({ ...this.#supervisor.view(), ...this.#readings.latest(), bodies: this.#bodies });
-    const plane = controlPlane({
-      config,
-      find: (name, mayUse) => names.find(name, mayUse)?.model,
-      stage: this.#supervisor,
-      lastFailure: (model) => failures.last(model),
-      verdicts: (model) => this.#verdicts.get(model) ?? [],
-      metrics: scrape,
-      operator: this.#supervisor,
+    this.#means = {
+      supervisor: this.#supervisor,
+      telling: this.#telling,
       clock,
       gpu: this.#gpu,
-      journal,
-      requests: this.#requests,
-      output: {
-        tail: (model, lines) => this.#supervisor.tail(model, lines),
-        watch: (model, listener) => this.#output.watch(model, listener),
-      },
-      vram: (model, replicas) => this.#vram.of(model, replicas),
-      effectiveTarget: (model) => this.#termsOf(model)?.targetInflight ?? 1,
-      levels: (model) => levelsOfModel(config, model),
-      startedAt: this.#startedAt,
-      version: this.#options.version,
-      bug,
-    });
-    const gate: Gate = {
-      find: names.find,
-      unnamed: names.unnamed,
-      admission: this.#supervisor,
+      output: this.#output,
+      vram: this.#vram,
       requests: this.#requests,
       bodies: this.#bodies,
-      corsOrigins: config.cors_origins,
-      assets: config.upstream_asset_paths.map((source) => new RegExp(source)),
-      retryAfterMs: (model) => this.#supervisor.retryAfterMs(model),
-      progress: (model, mayUse) =>
-        progressOf(this.#supervisor.view(), model, {
-          knows: mayUse && ((other) => mayUse(other, other)),
-          turnMs: this.#supervisor.retryAfterMs(model),
-        }),
-      reporter,
-      clock,
-      limits: limitsOf(config),
+      scrape: () => metrics.text({ ...this.#supervisor.view(), ...this.#readings.latest(), bodies: this.#bodies }),
+      startedAt: this.#startedAt,
+      version: this.#options.version,
+      reload: (wish) => this.reload(wish),
       bug,
     };
+    const { main, admin } = (this.#reception = reception(this.#settings(), this.#means));
     const { host, port } = config;
     const tls = config.tls === undefined ? undefined : await readTlsPair(config.tls);
     // Clients come last: once they are let in, nothing can go wrong with the start any more.
+    const scrape = this.#means.scrape;
     if (config.metrics_port !== 0) await this.#listenForMetrics(metricsPlane({ metrics: scrape, bug }));
-    if (config.admin_port !== null) {
-      const own = { ...gate, corsOrigins: [] };
-      const adminDoor = this.#door({ whom: 'operators', others: port });
-      this.#adminListener = await Listener.open({
-        host,
-        port: config.admin_port,
-        key: 'admin_port',
-        tls,
-        gate: own,
-        control: plane,
-        door: adminDoor,
-      });
+    if (config.admin_port !== null && admin !== undefined) {
+      this.#adminListener = await Listener.open({ host, port: config.admin_port, key: 'admin_port', tls, ...admin });
       reporter.report({ kind: 'listening', what: 'admin', url: urlOf(host, this.#adminListener.port, tls) });
     }
-    const door = this.#door(config.admin_port === null ? undefined : { whom: 'clients', others: config.admin_port });
-    this.#listener = await Listener.open({
-      host,
-      port,
-      key: this.#options.unconfigured ? '-p' : 'port',
-      tls,
-      gate,
-      control: plane,
-      door,
-    });
+    const key = this.#options.unconfigured ? '-p' : 'port';
+    this.#listener = await Listener.open({ host, port, key, tls, ...main });
     reporter.report({ kind: 'listening', what: 'main', url: urlOf(host, this.#listener.port, tls) });
-    this.#watchCertificate();
+    this.#watch.follow(config);
   }
 
-  #termsOf(model: ModelId) {
-    return this.#stages.flatMap(({ options }) => options.models).find((terms) => terms.model === model);
+  /** Reads the config again. What is wrong with it is told, and leaves everything as it was. */
+  reload(wish: ReloadWish): Promise<ReloadEnd> {
+    return this.#reloader.reload(wish);
   }
 
-  #door(serves: Side | undefined): Door {
-    const { config, clock } = this.#options;
-    const hosts = [config.host, ...config.allowed_hosts];
-    const { keys, cors_origins: corsOrigins } = config;
-    return new Door({ keys, hosts, corsOrigins, clock, ...(serves !== undefined && { serves }) });
+  #settings(): Settings {
+    return { config: this.#config, stages: this.#stages, verdicts: this.#verdicts, departed: this.#departed };
   }
 
-  #watchCertificate(): void {
-    const { config, clock } = this.#options;
-    if (config.tls === undefined) return;
+  /** Everything that can go wrong comes first; then all of it changes in one turn. */
+  async #apply(written: Config, changes: Changes, now: boolean): Promise<readonly string[] | undefined> {
+    const { env } = this.#options;
     const warn = (message: string): void => this.#telling.reporter.report({ kind: 'warned', message });
-    this.#unwatch = watchTlsFiles(config.tls, {
-      everyMs: ms(config.tls.check_secs),
-      clock,
-      changed: (pair) => {
-        this.#listener?.renew(pair);
-        this.#adminListener?.renew(pair);
-        this.#telling.reporter.report({ kind: 'certificate-renewed', file: config.tls?.cert ?? '' });
-      },
-      failed: (why) => warn(`${why}; the certificate from before stays in use`),
-    });
+    const pair = written.tls === undefined ? undefined : await readTlsPair(written.tls);
+    const programs = systemPrograms(env);
+    const judged = await withVerdicts(written, { programs, processes: this.#processes, warned: warn });
+    const changed = new Set([...changes.added, ...changes.changed.map(({ model }) => model)]);
+    const config = withOld(judged.config, this.#config, changed);
+    const costs = new Map([...this.#knownCosts, ...this.#supervisor.costs()]);
+    const plans = plansAfter(this.#plans, config);
+    const stages = plans.map((plan) => specOf(plan, stageOf(config, plan, costs, this.#stageMeans)));
+    const drivers = this.#driversOf(config);
+    const engines = enginesOf(config, plans, { drivers, overrides: this.#overrides, absent: this.#absent });
+    const revised = revisionOf({ config, stages, changes, engines });
+    const wereOn = this.#supervisor.view().models.filter(({ part }) => part === 'on' || part === 'draining');
+    const departed = { ...this.#departed, ...this.#config.models };
+    const settings: Settings = { config, stages, verdicts: judged.verdicts, departed };
+    const means = this.#means;
+    if (means === undefined) return undefined;
+    const next = reception(settings, means, this.#reception);
+    if (!this.#supervisor.revise(revised)) return undefined;
+    this.#listener?.receive(next.main);
+    if (next.admin !== undefined) this.#adminListener?.receive(next.admin);
+    if (pair !== undefined) this.#renew(pair);
+    [this.#config, this.#written, this.#stages, this.#reception] = [config, written, stages, next];
+    this.#plans = remembering(this.#plans, plans);
+    [this.#verdicts, this.#departed, this.#knownCosts] = [judged.verdicts, departed, costs];
+    this.#watch.follow(config);
+    void this.#vram.measure(config);
+    for (const impossible of waitsNotToBeKept(stages, config.policy)) warn(impossible);
+    const restarting = now ? wereOn.flatMap(({ model }) => (revised.anew.includes(model) ? [model] : [])) : [];
+    for (const model of restarting) {
+      const loaded = this.#supervisor.load(model, { as: 'load', replicas: undefined, override: undefined });
+      loaded.catch((error: unknown) => this.#bug(error));
+    }
+    return restarting;
+  }
+
+  #renew(pair: TlsPair): void {
+    this.#listener?.renew(pair);
+    this.#adminListener?.renew(pair);
   }
 
   /** What fails to load is told as any failure is, and holds up nobody. */
   #preload(): void {
-    const { load, skip } = preloadsOn(this.#stages, this.#options.config);
+    const { load, skip } = preloadsOn(this.#stages, this.#config);
     for (const model of load) {
       this.#supervisor
         .load(model, { as: 'load', replicas: undefined, override: undefined })
@@ -357,42 +394,4 @@ export class App {
     const told = error instanceof Error ? (error.stack ?? error.message) : String(error);
     this.#telling.reporter.report({ kind: 'warned', message: `a bug in catnap: ${told}` });
   }
-}
-
-function urlOf(host: string, port: number, tls?: TlsPair): string {
-  return `${tls === undefined ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
-}
-
-/** Once the state folder is ours: nobody else's bodies lie in it. */
-function bodyStore(config: Config): BodyStore {
-  return new BodyStore(scratchFiles(join(config.state_dir, 'bodies')), {
-    eachBytes: config.body_memory_bytes,
-    memoryBytes: config.body_memory_total_bytes,
-    diskBytes: config.body_disk_bytes,
-  });
-}
-
-function limitsOf(config: Config): Gate['limits'] {
-  return {
-    maxConnections: config.max_connections,
-    maxHeaderBytes: config.max_header_bytes,
-    headerMs: ms(config.header_timeout_secs),
-    maxBodyBytes: config.max_body_bytes,
-    bodyMs: ms(config.body_timeout_secs),
-    passOnBytes: config.body_pass_on_bytes,
-    passOnMs: ms(config.body_pass_on_secs),
-    keepAliveMs: ms(config.keep_alive_secs),
-    slowReaderMs: ms(config.slow_reader_secs),
-    connectMs: ms(config.connect_timeout_secs),
-    commentAfterMs: msOrNever(config.wait_comment_after_secs),
-    commentEveryMs: ms(config.wait_comment_every_secs),
-    drainReplays: config.policy.drain_replays,
-    maxPriority: config.policy.max_header_priority,
-  };
-}
-
-/** What the model can be put to. */
-function levelsOfModel({ models }: Config, model: string): readonly SleepLevel[] {
-  const settings = models[model];
-  return settings !== undefined && 'levels_allowed' in settings ? settings.levels_allowed : [5];
 }

@@ -70,12 +70,12 @@ type Means = {
 async function run(options: CheckpointOptions, means: Means, signal: AbortSignal): Promise<number> {
   const { config, name, model, json, out, say, env } = options;
   await means.processes.reapLeftovers();
-  const { drivers, checkpoints } = workshopOf({ config, env, ...means, prepares: true });
+  const { driversOf, checkpoints } = workshopOf({ config, env, ...means, prepares: true });
   const engine = engineId(modelId(name), 0);
   // The one that was prepared before is made anew.
   await checkpoints.sweep((of, prepared) => keptImages(config)(of, prepared) && of !== engine);
   const levels_allowed = DEPTH.filter((level) => level === 4 || model.levels_allowed.includes(level));
-  const driver = drivers.makeDriver(
+  const driver = driversOf(config).makeDriver(
     {
       model: modelId(name),
       replica: 0,

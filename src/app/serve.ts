@@ -1,6 +1,6 @@
 import { systemClock } from '../adapters/system-clock.ts';
 import { complaint, problemText } from '../config/diagnostics.ts';
-import { loadConfig, type Loaded } from '../config/load.ts';
+import { configFiles, loadConfig, type Loaded } from '../config/load.ts';
 import type { Config } from '../config/schema.ts';
 import type { InvariantBroken } from '../core/kinds.ts';
 import { createLog, type Log } from '../observe/log.ts';
@@ -43,6 +43,8 @@ export async function serve(options: ServeOptions): Promise<number> {
   for (const warning of loaded.warnings) log.report({ kind: 'warned', message: problemText(warning) });
   return run(loaded.config, {
     ...options,
+    read: () => loadConfig(options.config, { port: options.port }, env),
+    files: configFiles(options.config),
     metricsPortAsked: loaded.wrote('metrics_port'),
     env,
     log,
@@ -53,6 +55,8 @@ export async function serve(options: ServeOptions): Promise<number> {
 }
 
 type Setting = ServeOptions & {
+  readonly read: () => Loaded;
+  readonly files: readonly string[];
   readonly metricsPortAsked: boolean;
   readonly env: NodeJS.ProcessEnv;
   readonly log: Log;
@@ -63,7 +67,7 @@ type Setting = ServeOptions & {
 
 async function run(
   config: Config,
-  { version, metricsPortAsked, env, log, clock, say, welcome }: Setting,
+  { version, metricsPortAsked, env, log, clock, say, welcome, read, files }: Setting,
 ): Promise<number> {
   const ended = Promise.withResolvers<number>();
   let app: App | undefined;
@@ -80,6 +84,8 @@ async function run(
     config,
     metricsPortAsked,
     unconfigured: welcome !== undefined,
+    read,
+    files,
     log,
     clock,
     version,
@@ -90,7 +96,7 @@ async function run(
   const stopListening = onSignals({
     stop: (by) =>
       void opening.then(
-        (opened) => opened.shutDown(config.shutdown_timeout_secs * 1_000, by).then(() => ended.resolve(EXIT.ok), crash),
+        (opened) => opened.shutDown(opened.shutDownMs, by).then(() => ended.resolve(EXIT.ok), crash),
         () => {}, // it ends by itself, and says why
       ),
     stopNow: (signal) => {
@@ -100,10 +106,10 @@ async function run(
       else void app.stopNow().then(leave, crash);
     },
     hangUp: () =>
-      log.report({
-        kind: 'warned',
-        message: 'SIGHUP is kept for reading the config again, which this version cannot; nothing was done',
-      }),
+      void opening.then(
+        (opened) => opened.reload({ by: 'SIGHUP', now: false }).then(() => {}, crash),
+        () => {},
+      ),
   });
   try {
     app = await opening;

@@ -4,7 +4,7 @@ export type SignalHandlers = {
   readonly stop: (by: string) => void;
   /** A second one, while it stops. */
   readonly stopNow: (signal: NodeJS.Signals) => void;
-  /** Reserved for reading the config again. */
+  /** Read the config again. */
   readonly hangUp: () => void;
 };
 

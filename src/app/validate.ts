@@ -131,12 +131,9 @@ function driverFor(level: TrialLevel, { config, name, model, env }: ValidateOpti
   const plain = levelOf(level);
   const levels_allowed = DEPTH.filter((one) => one === plain || model.levels_allowed.includes(one));
   const sleep_first = level === '4full' ? 'none' : 2;
-  const { drivers } = workshopOf({
-    config: { ...config, checkpoint: { ...config.checkpoint, sleep_first } },
-    env,
-    ...means,
-  });
-  return drivers.makeDriver(
+  const tried = { ...config, checkpoint: { ...config.checkpoint, sleep_first } } as const;
+  const { driversOf } = workshopOf({ config: tried, env, ...means });
+  return driversOf(tried).makeDriver(
     {
       model: modelId(name),
       replica: 0,

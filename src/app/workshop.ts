@@ -33,7 +33,8 @@ export type WorkshopMeans = {
 
 /** What engines are made with. */
 export type Workshop = {
-  readonly drivers: DriverRegistry;
+  /** What makes drivers as a config says: this one, or another that is read later. */
+  readonly driversOf: (config: Config) => DriverRegistry;
   readonly programs: Programs;
   readonly http: EngineHttp;
   readonly gpu: Gpu;
@@ -53,7 +54,7 @@ export function workshopOf({ config, processes, clock, env, warned, prepares = f
   const nvidia = new NvidiaSmi(config.gpu.nvidia_smi_path, { clock, programs, processes });
   const gpu = firstGpu(nvidia, new AmdGpus(clock));
   const checkpoints = checkpointsOf({ config, processes, programs, onProblem: warned });
-  const levelsOf = levelMaker(config, {
+  const means = {
     clock,
     gpu,
     machine: systemMachine(),
@@ -62,21 +63,12 @@ export function workshopOf({ config, processes, clock, env, warned, prepares = f
     checkpoints,
     prepares,
     warned,
-  });
+  };
   const conversations = conversationsOf(config);
   const files = engineFiles(join(config.state_dir, 'engine-files'));
   const extension = extensionOf(env);
-  const ports = {
-    clock,
-    processes,
-    programs,
-    http,
-    stubs: stubServers,
-    nearest,
-    levelsOf,
-    conversations,
-    extension,
-    files,
-  };
-  return { drivers: new DriverRegistry(ports, config), programs, http, gpu, checkpoints, conversations };
+  const ports = { clock, processes, programs, http, stubs: stubServers, nearest, conversations, extension, files };
+  const driversOf = (latest: Config): DriverRegistry =>
+    new DriverRegistry({ ...ports, levelsOf: levelMaker(latest, means) }, latest);
+  return { driversOf, programs, http, gpu, checkpoints, conversations };
 }

@@ -48,7 +48,7 @@ async function understand(argv: readonly string[], terminal: Terminal): Promise<
   };
 }
 
-const STEERING = ['load', 'unload', 'sleep', 'wake', 'pin', 'unpin', 'logs', 'requests', 'cancel'];
+const STEERING = ['reload', 'load', 'unload', 'sleep', 'wake', 'pin', 'unpin', 'logs', 'requests', 'cancel'];
 
 const COMMAND_WORDS: ReadonlySet<string> = new Set([
   'serve',
@@ -171,6 +171,21 @@ function tree(choose: (job: Job) => void, terminal: Terminal) {
         choose(async () => {
           const { cancel } = await import('./steer.ts');
           return cancel({ ...where, id }, terminal);
+        }),
+    )
+    .command(
+      'reload',
+      'Have a running catnap read its config again',
+      (command) =>
+        running(command).option('now', {
+          type: 'boolean',
+          default: false,
+          describe: 'Changed models that are awake start anew now, not with their next request',
+        }),
+      ({ now, ...where }) =>
+        choose(async () => {
+          const { reload } = await import('./reload.ts');
+          return reload({ ...where, now }, terminal);
         }),
     )
     .command(

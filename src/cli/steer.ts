@@ -8,7 +8,7 @@ import type { Terminal } from './terminal.ts';
 import { UsageError } from './usage.ts';
 import { plain } from './words.ts';
 
-type Where = { readonly config: readonly string[]; readonly url: string | undefined; readonly json: boolean };
+export type Where = { readonly config: readonly string[]; readonly url: string | undefined; readonly json: boolean };
 
 export type LoadOptions = Where & {
   readonly model: string;
@@ -58,7 +58,8 @@ export function cancel({ id, ...where }: Where & { readonly id: string }, termin
   return order(where, path, undefined, CancelledRequests, sayCancelled, terminal, 'DELETE');
 }
 
-async function order<T>(
+/** Gives an order to a running catnap, and says what came of it. */
+export async function order<T>(
   where: Where,
   path: string,
   body: object | undefined,

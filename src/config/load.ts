@@ -45,6 +45,10 @@ export function loadConfig(paths: readonly string[], overrides: Overrides, env: 
   return configOf(sources, overrides, env);
 }
 
+/** Every file that a config is read from, those included that are not there. */
+export const configFiles = (paths: readonly string[], folder = ''): readonly string[] =>
+  (paths.length > 0 ? paths : DEFAULT_FILES.map((file) => join(folder, file))).flatMap((file) => [file, localOf(file)]);
+
 /** The config that a value in memory stands for, such as an embedded default. */
 export function configFrom(value: unknown, name: string, overrides: Overrides, env: Env): Loaded {
   return configOf([{ name, value, places: new Map([['', undefined]]) }], overrides, env);

@@ -302,6 +302,22 @@ export const ERRORS = {
     retry: true,
     meaning: 'catnap is shutting down.',
   },
+  invalid_config: {
+    status: 400,
+    type: 'invalid_request_error',
+    fault: 'operator',
+    retry: false,
+    meaning:
+      'The config was read again and something is wrong with it. Everything stays as it was; `problems` says what to change.',
+  },
+  needs_restart: {
+    status: 409,
+    type: 'invalid_request_error',
+    fault: 'operator',
+    retry: false,
+    meaning:
+      'The config was read again and changes what cannot change while catnap runs. Everything stays as it was; `problems` names it.',
+  },
   internal: {
     status: 500,
     type: 'server_error',

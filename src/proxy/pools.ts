@@ -12,7 +12,7 @@ const MOST_IDLE = 256;
 
 /** Connections to engines, one set for each backend: a restarted engine never meets a socket of its predecessor. */
 export class Pools {
-  readonly #connectMs: number;
+  #connectMs: number;
   readonly #pools = new Map<Backend, Pool>();
   #closed = false;
 
@@ -20,10 +20,15 @@ export class Pools {
     this.#connectMs = connectMs;
   }
 
+  /** How long an engine may take to accept a connection from now on. */
+  connectWithin(ms: number): void {
+    this.#connectMs = ms;
+  }
+
   of(backend: Backend): Pool {
     const known = this.#pools.get(backend);
     if (known !== undefined) return known;
-    const pool = new Pool(backend.origin, this.#connectMs);
+    const pool = new Pool(backend.origin, () => this.#connectMs);
     if (backend.gone.aborted || this.#closed) {
       pool.destroy();
       return pool;
@@ -48,12 +53,12 @@ export class Pools {
 /** The connections to one backend. Each carries one request at a time, so that losing it loses one request. */
 export class Pool {
   readonly address: Address;
-  readonly #connectMs: number;
+  readonly #connectMs: () => number;
   readonly #idle: Connection[] = [];
   readonly #all = new Set<Connection>();
   #gone = false;
 
-  constructor(origin: string, connectMs: number) {
+  constructor(origin: string, connectMs: () => number) {
     this.address = addressOf(new URL(origin));
     this.#connectMs = connectMs;
   }
@@ -62,7 +67,7 @@ export class Pool {
   take(want: 'any' | 'fresh'): Connection {
     const idle = want === 'any' ? this.#idle.pop() : undefined;
     if (idle !== undefined) return idle;
-    const connection = new Connection(this.address, this.#connectMs, () => this.#forget(connection));
+    const connection = new Connection(this.address, this.#connectMs(), () => this.#forget(connection));
     if (this.#gone) connection.fail(new Error('the engine is gone'));
     else this.#all.add(connection);
     return connection;

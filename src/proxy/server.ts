@@ -43,11 +43,11 @@ type Open = { readonly req: IncomingMessage; readonly res: ServerResponse; reado
 
 /** The port clients talk to. */
 export class Listener {
-  readonly #gate: Gate;
-  readonly #control: ControlPlane;
-  readonly #door: Door;
+  #gate: Gate;
+  #control: ControlPlane;
+  #door: Door;
   readonly #pools: Pools;
-  readonly #cors: Cors;
+  #cors: Cors;
   readonly #server: Server | SecureServer;
   /** The connections below TLS, those in the middle of a handshake included. */
   readonly #secured = new Set<Duplex>();
@@ -67,7 +67,7 @@ export class Listener {
   }
 
   private constructor({ gate, control, door, tls }: ListenerOptions) {
-    const { maxHeaderBytes, headerMs, bodyMs, keepAliveMs, maxConnections, connectMs } = gate.limits;
+    const { maxHeaderBytes, headerMs, connectMs } = gate.limits;
     this.#gate = gate;
     this.#control = control;
     this.#door = door;
@@ -75,11 +75,7 @@ export class Listener {
     this.#cors = new Cors(gate.corsOrigins);
     const options: ServerOptions = {
       noDelay: true,
-      keepAliveTimeout: Math.ceil(keepAliveMs),
       maxHeaderSize: maxHeaderBytes,
-      headersTimeout: Math.ceil(headerMs),
-      // Bodies have a clock of their own, which can explain itself; this one is for bodies that nobody reads.
-      requestTimeout: Math.ceil(headerMs + 2 * bodyMs),
       connectionsCheckingInterval: Math.min(1_000, Math.ceil(headerMs / 4)),
       shouldUpgradeCallback: isWebSocket,
     };
@@ -97,13 +93,16 @@ export class Listener {
         .on('connection', (socket: Duplex) => this.#follow(socket))
         .on('tlsClientError', (error: Error) => this.#clientWrong(`no TLS connection: ${error.message}`));
     }
-    this.#server.maxConnections = maxConnections;
+    this.#bound(gate.limits);
     this.#server
       .on('request', (req, res) => this.#request(req, res, false))
       .on('checkContinue', (req: IncomingMessage, res: ServerResponse) => this.#request(req, res, true))
       .on('upgrade', (req, socket, head) => this.#upgrade(req, socket, head))
       .on('clientError', (error, socket) => this.#clientError(error, socket))
-      .on('drop', () => this.#clientWrong(`refused a connection: ${maxConnections} are open (max_connections)`));
+      .on('drop', () => {
+        const { maxConnections } = this.#gate.limits;
+        this.#clientWrong(`refused a connection: ${maxConnections} are open (max_connections)`);
+      });
   }
 
   get port(): number {
@@ -131,6 +130,26 @@ export class Listener {
     cancel();
     await Promise.all(this.#running);
     this.#pools.destroy();
+  }
+
+  /** Another config: requests that come from now on meet this, and those that are here keep what they met. */
+  receive({ gate, control, door }: Pick<ListenerOptions, 'gate' | 'control' | 'door'>): void {
+    this.#gate = gate;
+    this.#control = control;
+    this.#door = door;
+    this.#cors = new Cors(gate.corsOrigins);
+    this.#pools.connectWithin(gate.limits.connectMs);
+    this.#bound(gate.limits);
+    door.open();
+  }
+
+  #bound({ headerMs, bodyMs, keepAliveMs, maxConnections }: Gate['limits']): void {
+    const server = this.#server;
+    server.keepAliveTimeout = Math.ceil(keepAliveMs);
+    server.headersTimeout = Math.ceil(headerMs);
+    // Bodies have a clock of their own, which can explain itself; this one is for bodies that nobody reads.
+    server.requestTimeout = Math.ceil(headerMs + 2 * bodyMs);
+    server.maxConnections = maxConnections;
   }
 
   /** From now on new connections see this certificate; open ones stay as they are. */

@@ -127,11 +127,3 @@ test('SIGTERM does not wait for a start that nobody waits for', async ({ expect,
   await catnap.fact('request-ended', { outcome: 'abandoned' });
   expect(await catnap.stop()).toEqual(WELL);
 });
-
-test('SIGHUP changes nothing', async ({ expect, start, llama }) => {
-  const catnap = await start({ models: { alpha: await llama.says('I am alpha.') } });
-  catnap.signal('SIGHUP');
-  await catnap.fact('warned', { level: 'warn' });
-  expect(catnap.log).toContain('SIGHUP');
-  expect((await catnap.chat('alpha')).status).toBe(200);
-});

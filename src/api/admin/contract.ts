@@ -179,10 +179,34 @@ export const ErrorAnswer = z.object({
     type: z.string(),
     param: z.string().nullable(),
     code: z.string(),
+    problems: z.array(z.string()).optional().meta({ description: 'Everything that is wrong with the config.' }),
     details: z.array(Detail).optional().meta({ description: 'Everything that is wrong with the body.' }),
     model: ModelRow.optional().meta({ description: 'The model as it is now, after a load that failed.' }),
   }),
 });
+
+const ConfigChange = z.object({
+  key: z.string(),
+  holds: z.string().meta({
+    description:
+      'From when on: `at_once`, `next_turn` and `next_start` of its model, `restart` (the next request starts it anew), or `next_catnap`.',
+  }),
+});
+
+/** What reading the config again has changed. Keys alone: no value is told. */
+export const Reloaded = z.object({
+  added: z.array(z.string()),
+  removed: z
+    .array(z.string())
+    .meta({ description: 'They are listed until their requests are served and they are gone.' }),
+  changed: z.array(z.object({ model: z.string(), keys: z.array(ConfigChange) })),
+  settings: z.array(ConfigChange).meta({ description: 'Keys outside of `models`.' }),
+  unchanged: z.int().meta({ description: 'How many models stay as they are.' }),
+  restarting: z.array(z.string()).meta({ description: 'Models that were awake and start anew now, as `now` asks.' }),
+});
+export type Reloaded = z.infer<typeof Reloaded>;
+
+export const RELOAD_PATH = '/v1/admin/reload';
 
 const Gpu = z.object({
   index: z.int(),

@@ -122,13 +122,19 @@ async function whenDone(
   refused: (end: Refusal) => Response,
 ): Promise<Response> {
   order.catch(deps.bug);
-  if (c.req.query('wait') === 'false') return c.json(currentRow(deps, model), 202);
+  if (c.req.query('wait') === 'false') return rowNow(deps, c, model, 202);
   const end = await orLate(order, deps.clock, readTimeout(c.req.query('timeout_s')));
   if (end === 'late') {
     const message = `${model} is not there yet; what was asked goes on.`;
     return refuse(c, 'load_timeout', message, 'model', { model: currentRow(deps, model) });
   }
-  return end.kind === 'done' ? c.json(currentRow(deps, model)) : refused(end);
+  return end.kind === 'done' ? rowNow(deps, c, model, 200) : refused(end);
+}
+
+/** The config may have it no more by the time an order has ended. */
+function rowNow(deps: ControlDeps, c: Context, model: ModelId, status: 200 | 202): Response {
+  const isThere = deps.stage.view().models.some((view) => view.model === model);
+  return isThere ? c.json(currentRow(deps, model), status) : refuse(c, 'unknown_model', unknown(model), 'model');
 }
 
 function orLate(order: Promise<OrderEnd>, clock: Clock, limitMs: Limit): Promise<OrderEnd | 'late'> {

@@ -10,7 +10,9 @@ import {
   MODELS_PATH,
   ModelList,
   ModelRow,
+  RELOAD_PATH,
   REQUESTS_PATH,
+  Reloaded,
   RequestList,
   SwapList,
 } from './contract.ts';
@@ -24,6 +26,7 @@ export const SCHEMAS = {
   RequestList,
   CancelledRequests,
   LoadRequest,
+  Reloaded,
   Error: ErrorAnswer,
   ControlStatus,
   SleepLevels,
@@ -166,6 +169,22 @@ export const ROUTES: readonly Route[] = [
     ],
     answer: 'text/plain',
     errors: ['unknown_model', 'invalid_request'],
+  },
+  {
+    method: 'post',
+    path: RELOAD_PATH,
+    summary: 'Reads the config again.',
+    description:
+      'All of it is checked first: when anything is wrong, or cannot change while catnap runs, everything stays as it was. Models that stay the same are not touched.',
+    query: [
+      {
+        name: 'now',
+        type: 'boolean',
+        description: '`true`: changed models that are awake start anew now, not with their next request.',
+      },
+    ],
+    answer: 'Reloaded',
+    errors: ['invalid_config', 'needs_restart', 'shutting_down'],
   },
   { method: 'get', path: `${ADMIN}/openapi.json`, summary: 'This description.', answer: 'application/json' },
   { method: 'get', path: '/control/status', summary: 'Who is awake, and who waits.', answer: 'ControlStatus' },

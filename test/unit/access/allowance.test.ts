@@ -54,3 +54,18 @@ test('without limits there is nothing to tell', ({ expect }) => {
   const { take, allowance } = open({});
   expect([typeof take(), allowance.headers()]).toEqual(['function', {}]);
 });
+
+test('under other terms what is open and used up counts on', ({ expect }) => {
+  const { take, allowance, clock } = open({ maxInFlight: 2, perSecond: 1, burst: 2 });
+  const first = take();
+  expect([typeof first, typeof take()]).toEqual(['function', 'function']);
+  allowance.revise({ name: 'app', maxInFlight: 2, perSecond: 1, burst: 3 });
+  expect(take()).toBe('concurrency_limit_exceeded 1000');
+  if (typeof first === 'function') first();
+  // What the burst has grown by is there, and no more.
+  expect([typeof take(), take()]).toEqual(['function', 'concurrency_limit_exceeded 1000']);
+  allowance.revise({ name: 'app', maxInFlight: 9, perSecond: 0.5, burst: 1 });
+  expect(take()).toBe('rate_limit_exceeded 2000');
+  clock.ms = 60_000;
+  expect([typeof take(), take()]).toEqual(['function', 'rate_limit_exceeded 2000']);
+});

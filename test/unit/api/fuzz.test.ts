@@ -111,7 +111,13 @@ test(
           expect(JSON.parse(answer.body)).toMatchObject({ error: { code: answer.headers['x-catnap-error'] } });
         }
       }),
-      { numRuns: 600 },
+      // What chance seldom finds: a body that is read and does not fit.
+      {
+        numRuns: 600,
+        examples: [
+          [{ method: 'POST', path: '/v1/admin/models/alpha/load', query: '', body: '{"replicas":"x"}', type: '' }],
+        ],
+      },
     );
     expect(bugs).toEqual([]);
     // It reached more than the doorstep.

@@ -126,6 +126,8 @@ const config: ControlDeps['config'] = {
   models: { alpha: { ...stubModel, aliases: ['gpt-4o'] }, 'org/beta': { ...stubModel, enabled: false } },
 };
 
+const NOTHING = { added: [], removed: [], changed: [], settings: [], fixed: [], unchanged: 2 };
+
 function done(orders: unknown[], order: unknown): OrderEnd {
   orders.push(order);
   return { kind: 'done' };
@@ -144,6 +146,10 @@ export function deps(view: () => StageView, change: Partial<ControlDeps> = {}) {
   const all: ControlDeps = {
     config,
     operator,
+    reload: async (wish) => {
+      orders.push(['reload', wish]);
+      return { kind: 'done', changes: NOTHING, restarting: [] };
+    },
     clock: systemClock(),
     gpu: { read: async () => ({ kind: 'absent', reason: 'nvidia-smi was not found' }) },
     journal: new Journal(100, systemClock()),
