@@ -86,6 +86,13 @@ export type Fact =
       readonly waiting: number;
     }
   | {
+      /** A start ran out of memory, and is tried once more when these have made room. */
+      readonly kind: 'start-short-of-memory';
+      readonly model: ModelId;
+      readonly reason: string;
+      readonly from: readonly ModelId[];
+    }
+  | {
       /** A model had nothing to do, and is put away or deeper. */
       readonly kind: 'model-demoted';
       readonly model: ModelId;

@@ -101,6 +101,9 @@ export class Member {
   swap: Swap | undefined;
   /** Since when nobody has been served by it or has waited for it; undefined while somebody is or does. */
   quietSince: Millis | undefined;
+  /** Whether others have made room because its start ran out of memory, and who they are. */
+  roomAsked = false;
+  roomFrom: readonly Member[] = [];
   /** Operators who wait for it to be gone; while there are any, nobody new is let in line. */
   unloads: TicketId[] = [];
   sleepLevel: SleepLevel;
@@ -234,6 +237,11 @@ export class Member {
   get anyAwake(): boolean {
     for (const phase of this.phases.values()) if (phase.kind === 'awake') return true;
     return false;
+  }
+
+  /** Whether somebody who makes room for it is still on the way out. */
+  get roomIsComing(): boolean {
+    return this.roomFrom.some(({ part }) => part.kind === 'draining' || part.kind === 'leaving');
   }
 
   /** Whether it takes room now: it is on its way in or out, or something of it is not at rest. */

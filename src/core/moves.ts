@@ -2,6 +2,7 @@ import { onlyOperatorsBring } from './doors.ts';
 import { failureOf, isInstead, retryAtOf } from './engine.ts';
 import type { Millis } from './kinds.ts';
 import type { Member } from './member.ts';
+import { MoreRoom, type Scene } from './more-room.ts';
 import type { Replies } from './replies.ts';
 import type { StageEvent } from './stage-events.ts';
 import type { Turns } from './turns.ts';
@@ -12,8 +13,10 @@ type Moved = Extract<StageEvent, { readonly kind: 'engine-moved' }>;
 export class Moves {
   readonly #turns: Turns;
   readonly #replies: Replies;
+  readonly #moreRoom: MoreRoom;
 
-  constructor(turns: Turns, replies: Replies) {
+  constructor(scene: Scene, stirring: Set<Member>, turns: Turns, replies: Replies) {
+    this.#moreRoom = new MoreRoom(scene, stirring, turns, replies);
     this.#turns = turns;
     this.#replies = replies;
   }
@@ -38,6 +41,7 @@ export class Moves {
     }
     const { kind } = member.part;
     if (kind !== 'entering' && kind !== 'on' && kind !== 'draining') return;
+    if (this.#moreRoom.make(member, failure, now)) return;
     // A replica that keeps dying beside one that serves is left to its own retries.
     if (failure.giveUp && (kind === 'entering' || !member.anyAwake))
       this.#turns.giveUp(member, failure, retryAtOf(phase), now);

@@ -46,7 +46,7 @@ export class Stage {
     this.#options = options;
     this.#turns = new Turns(options, this.#replies);
     this.#orders = new Orders(this.#turns, this.#replies);
-    this.#moves = new Moves(this.#turns, this.#replies);
+    this.#moves = new Moves(this, this.#stirring, this.#turns, this.#replies);
     this.#revision = new Revision(this.#turns, this.#orders, this.#replies);
     this.#members = new Map(options.models.map((terms) => [terms.model, new Member(terms)]));
     this.#shared = sharedRoom(options);

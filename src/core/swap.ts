@@ -74,11 +74,14 @@ export class Swap {
 
   /** The wanted model is on its way, back from `level`. Whoever goes from now on does not go for it. */
   entering(level: SleepLevel, now: Millis): void {
-    this.#enteredAt = now;
-    this.#level = level;
     // Since those who went for it have gone it waited for others: what they held had to be cleared first.
     const waited = now - this.#movedAt;
-    if (waited > 0) this.#legs = { ...this.#legs, clear: (this.#legs.clear ?? 0) + waited };
+    // When it comes in once more, what went before counts as clearing, too.
+    const { wake: _wake, ready: _ready, ...before } = this.#legs;
+    this.#legs = waited > 0 ? { ...before, clear: (before.clear ?? 0) + waited } : before;
+    this.#movedAt = now;
+    this.#enteredAt = now;
+    this.#level = level;
   }
 
   /** An engine that takes part in it has failed, and what follows takes the place of its command. */

@@ -46,6 +46,8 @@ export class Turns {
   summon(member: Member, evict: readonly ModelId[], now: Millis): Swap {
     const swap = new Swap(this.#commons.nextSwap(), member.model, evict, now, member.lane.length === 0);
     member.part = { kind: 'summoned' };
+    member.roomAsked = false;
+    member.roomFrom = [];
     member.swap = swap;
     this.#summoned.push(member);
     const { id, to, from } = swap;
@@ -66,8 +68,9 @@ export class Turns {
 
   /** Whether it may come in now: there is room, and no more load than may at a time. Who has nothing to load waits for nobody. */
   mayEnter(member: Member, hasRoom: boolean): boolean {
-    if (!hasRoom) this.#loadOver(member);
-    return hasRoom && (member.terms.cost === 0 || this.#commons.mayLoad(member.model));
+    const isFree = hasRoom && !member.roomIsComing;
+    if (!isFree) this.#loadOver(member);
+    return isFree && (member.terms.cost === 0 || this.#commons.mayLoad(member.model));
   }
 
   /** Whether it has room, and comes in once others have loaded. */
@@ -97,12 +100,24 @@ export class Turns {
   enter(member: Member, now: Millis): void {
     this.#unsummon(member);
     if (member.terms.cost > 0) this.#commons.load(member.model);
+    member.roomFrom = [];
     const level = member.depth;
     const atOnce = member.lane.hasLoad && member.retryAt(now) !== undefined;
     member.part = { kind: 'entering' };
     member.lane.pause(now);
     this.#replies.setGoal(member.engines, { kind: 'awake' }, atOnce);
     member.swap?.entering(level, now);
+  }
+
+  /** Its start ran out of memory: it comes in again once these have gone, after the pause of its engines. */
+  callAgain(member: Member, from: readonly Member[], now: Millis): void {
+    this.#loadOver(member);
+    member.roomAsked = true;
+    member.roomFrom = from;
+    member.lane.resume(now);
+    member.part = { kind: 'summoned' };
+    this.#summoned.push(member);
+    this.#replies.setGoal(member.phases.keys(), { kind: 'off' }, false);
   }
 
   /** Its turn begins. `from` is the first request that did not come before it. */

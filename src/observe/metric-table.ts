@@ -134,6 +134,12 @@ export const TABLE = {
     help: 'Sleeps that failed, by the level that was asked for and the one that was done in its place; 5 is the end of the process.',
     labels: ['model', 'from', 'to'],
   },
+  startsShort: {
+    name: 'catnap_starts_short_of_memory_total',
+    type: 'counter',
+    help: 'Starts that ran out of memory and were tried once more after others had made room.',
+    labels: ['model'],
+  },
   demotions: {
     name: 'catnap_demotions_total',
     type: 'counter',

@@ -94,6 +94,7 @@ function makeMeters(registry: Registry) {
     stageTaken: gauge(TABLE.stageTaken),
     engineFailures: counter(TABLE.engineFailures),
     escalations: counter(TABLE.escalations),
+    startsShort: counter(TABLE.startsShort),
     demotions: counter(TABLE.demotions),
     hook: histogram(TABLE.hook),
     enginesStuck: counter(TABLE.enginesStuck),
@@ -133,6 +134,9 @@ function count(meters: Meters, fact: Fact): void {
       return;
     case 'sleep-escalated':
       meters.escalations.inc({ model: fact.model, from: String(fact.from), to: String(fact.to) });
+      return;
+    case 'start-short-of-memory':
+      meters.startsShort.inc({ model: fact.model });
       return;
     case 'model-demoted':
       meters.demotions.inc({ model: fact.model, to: String(fact.to) });

@@ -61,6 +61,8 @@ export function sentence(fact: Fact): Sentence {
       return say('engine', 'debug', () => started(fact), { details: [fact.commandLine] });
     case 'swap-planned':
       return say('swap', 'info', () => planned(fact), { fields: plannedFields(fact) });
+    case 'start-short-of-memory':
+      return say('swap', 'warn', () => short(fact));
     case 'model-demoted':
       return say('swap', 'info', () => demoted(fact), { fields: demotedFields(fact) });
     case 'swap-finished':
@@ -193,6 +195,9 @@ function planned({ to, from, level, waiting }: Of<'swap-planned'>): string {
   if (from.length > 0) return `swapping ${list(from)} for ${to}${why}`;
   return level === 5 ? `starting ${to}${why}` : `waking ${to} from level ${level}${why}`;
 }
+
+const short = ({ model, reason, from }: Of<'start-short-of-memory'>): string =>
+  `${model} ran out of memory while starting: ${reason}; ${list(from)} ${from.length === 1 ? 'makes' : 'make'} room, and it is started once more`;
 
 function demoted({ model, from, to, idleMs }: Of<'model-demoted'>): string {
   const goes =

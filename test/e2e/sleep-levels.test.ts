@@ -166,3 +166,37 @@ test('a process that its server leaves behind does not keep the memory', async (
   expect(held(lab)).toEqual([]);
   expect(lab.ledger.events('refused')).toEqual([]);
 });
+
+test('a start that runs out of memory is tried once more when a sleeper has gone deeper', async ({
+  expect,
+  start,
+  lab,
+}) => {
+  const { models, ...root } = two(lab, { level: 1 });
+  const large = { kvMib: 16_800 };
+  const tooLarge = { kvMib: 20_000 };
+  const catnap = await start(
+    {
+      ...root,
+      restart: { first_delay_secs: 0.05 },
+      models: {
+        ...models,
+        large: lab.vllm(large, { model_path: 'lab/large', levels_allowed: [3, 5] }),
+        huge: lab.vllm(tooLarge, { model_path: 'lab/huge', levels_allowed: [3, 5] }),
+      },
+    },
+    { env: lab.env },
+  );
+  await says(catnap, 'alpha');
+  // It fits, but not beside what alpha keeps in its sleep.
+  expect(await says(catnap, 'large')).toMatch(/^\w/);
+  expect(held(lab)).toEqual([]);
+  const [short] = catnap.facts('start-short-of-memory', { model: 'large' });
+  expect(short).toMatchObject({ from: ['alpha'], reason: expect.stringContaining('out of memory') });
+  expect(catnap.facts('swap-finished', { to: 'large' })).toMatchObject([{ result: 'done' }]);
+  // Nobody could make room for this one: it is told as it is, after one try.
+  expect(await says(catnap, 'huge')).toMatch(/^503 .*there is not enough memory for it/);
+  const metrics = new Metrics((await catnap.get('/metrics')).text);
+  expect(metrics.value('catnap_starts_short_of_memory_total', { model: 'large' })).toBe(1);
+  expect(metrics.value('catnap_engine_failures_total', { model: 'huge', phase: 'starting' })).toBe(1);
+});

@@ -89,7 +89,7 @@ export class Play implements Hooks {
       case 'done':
         return this.#each(line, (id) => this.#answer(id, 'done', line.rest));
       case 'fail':
-        return this.#each(line, (id) => this.#answer(id, 'failed', line.rest));
+        return this.#each(line, (id) => this.#answer(id, 'failed', line.rest, line.text('trouble', '')));
       case 'late-done':
       case 'late-fail':
         return this.#each(line, (id) => this.#lateAnswer(id, line.verb === 'late-done'));
@@ -227,14 +227,17 @@ export class Play implements Hooks {
     this.#waitingSince = undefined;
   }
 
-  #answer(id: EngineId, how: 'done' | 'failed', reason: string): void {
+  #answer(id: EngineId, how: 'done' | 'failed', reason: string, named = ''): void {
     const order = this.#orders.get(id);
     if (order === undefined) throw new Error(`${id} has nothing to do`);
     this.#orders.delete(id);
     const { epoch } = order;
     const took: Took = { actMs: this.now() - order.since, proofMs: 0 };
     if (how === 'done') this.#playing.step(id, { kind: 'command-done', epoch }, took);
-    else this.#playing.step(id, { kind: 'command-failed', epoch, reason });
+    else {
+      const trouble = named === 'out_of_memory' ? named : undefined;
+      this.#playing.step(id, { kind: 'command-failed', epoch, reason, trouble });
+    }
   }
 
   #lateAnswer(id: EngineId, done: boolean): void {

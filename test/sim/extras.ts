@@ -10,6 +10,8 @@ export type Extras = {
   /** Whether a start that nobody waits for any more is called off. */
   readonly cancels: boolean;
   readonly idleTarget: IdleTarget | undefined;
+  /** How many of the starts that fail have run out of memory. */
+  readonly short: number;
 };
 
 /** What the stage of a world is told besides its models and its policy. */
@@ -23,7 +25,7 @@ export const rulesOf = (plan: WorldPlan) => ({
   cancelsAbandoned: plan.extras.cancels,
 });
 
-const NONE: Extras = { returns: 0, cancels: false, idleTarget: undefined };
+const NONE: Extras = { returns: 0, cancels: false, idleTarget: undefined, short: 0 };
 
 export function drawExtras(seed: number, models: readonly ModelId[], wanted: boolean): Extras {
   if (!wanted) return NONE;
@@ -33,5 +35,6 @@ export function drawExtras(seed: number, models: readonly ModelId[], wanted: boo
     returns: random.pick([0, 0.5, 1]),
     cancels: random.chance(0.5),
     idleTarget: target.model !== undefined && random.chance(0.6) ? { ...target, model: target.model } : undefined,
+    short: random.pick([0, 0.5, 1]),
   };
 }

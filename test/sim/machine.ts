@@ -13,6 +13,8 @@ export type MachineOptions = {
   /** Runs something later; the time is rounded as the world wants it. */
   readonly in: (ms: number, run: () => void) => void;
   readonly now: () => number;
+  /** Whether a start that fails has run out of memory. */
+  readonly short: () => boolean;
   readonly tell: (event: EngineEvent, took?: Took) => void;
 };
 
@@ -128,7 +130,11 @@ export class Machine {
     const { random, tell } = this.#options;
     const process = this.#process;
     const lost = command.kind !== 'stop' && process?.leads !== true;
-    if (fails || lost) return tell({ kind: 'command-failed', epoch, reason: `the ${command.kind} went wrong` });
+    if (fails || lost) {
+      const short = command.kind === 'start' && this.#options.short();
+      const why = { reason: `the ${command.kind} went wrong`, ...(short && { trouble: 'out_of_memory' as const }) };
+      return tell({ kind: 'command-failed', epoch, ...why });
+    }
     if (command.kind === 'stop') {
       if (process !== undefined && random.chance(0.5)) this.#notice(process.born, 'it was stopped');
       this.#process = undefined;

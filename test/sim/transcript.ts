@@ -69,6 +69,8 @@ const sayGoal = (goal: EngineGoal): string => (goal.kind === 'asleep' ? `asleep(
 function sayFact(fact: Fact): string | undefined {
   if (fact.kind === 'swap-planned') return `swap ${fact.swap}: ${[...fact.from, ''].join(' ')}-> ${fact.to}`;
   if (fact.kind === 'model-forgotten') return `${fact.model} is forgotten`;
+  if (fact.kind === 'start-short-of-memory')
+    return `${fact.model} is short of memory: ${fact.from.join(' ')} make room`;
   if (fact.kind === 'model-demoted')
     return `demoted ${fact.model} ${fact.from ?? 'awake'} -> ${fact.to} after ${Math.round(fact.idleMs) / 1_000}s`;
   if (fact.kind !== 'swap-finished') return undefined;

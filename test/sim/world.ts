@@ -363,6 +363,7 @@ class World implements Hooks {
       random: this.#random,
       in: (ms, run) => this.#in(ms, run),
       now: this.now,
+      short: () => this.plan.extras.short > 0 && this.#extra.chance(this.plan.extras.short),
       // What one that was dismissed has to say goes to nobody.
       tell: (event, took) => {
         if (this.#machines.get(id) === machine) this.theatre.step(id, event, took);

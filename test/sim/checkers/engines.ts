@@ -82,7 +82,9 @@ export class EnginesChecker implements Checker {
       const member = memberOf(this.#scene, event.model);
       const { giveUp } = event.phase.failed.failure;
       const was = this.#parts.get(event.model);
-      if (giveUp && (was === 'entering' || (was === 'on' && !member.anyAwake))) this.#givenUp.add(event.model);
+      const again = member.part.kind === 'summoned' && member.roomAsked;
+      if (giveUp && !again && (was === 'entering' || (was === 'on' && !member.anyAwake)))
+        this.#givenUp.add(event.model);
       if (was === 'on' && !giveUp && !member.anyAwake) {
         const wanted = this.#scene.book.first(event.model) !== undefined && !isKept(this.#scene, event.model);
         const comesBack = member.part.kind === 'entering';

@@ -207,11 +207,15 @@ export class FairnessChecker implements Checker {
       const { kind } = member.part;
       if (kind === 'on' || kind === 'entering' || kind === 'summoned') room -= roomOf(member);
     }
+    // Whose start ran out of memory needs more room than it takes.
+    const short = [...theatre.stage.members.values()].filter(({ part }) => part.kind === 'summoned');
+    const asked = new Set(short.flatMap(({ roomFrom }) => roomFrom));
     for (const [model, member] of theatre.stage.members) {
       const { part } = member;
       if (member.stale || member.departs) continue;
       const turn = this.#turns.get(model);
       if (part.kind !== 'draining' || part.cut || turn?.closed !== undefined || book.unloading(model)) continue;
+      if (asked.has(member)) continue;
       must(roomOf(member) > room, `${model} makes room for nobody`);
     }
   }

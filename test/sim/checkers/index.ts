@@ -7,6 +7,7 @@ import { EnginesChecker } from './engines.ts';
 import { FairnessChecker } from './fairness.ts';
 import { LeisureChecker } from './leisure.ts';
 import { LoadsChecker } from './loads.ts';
+import { MoreRoomChecker } from './more-room.ts';
 import { PatienceChecker } from './patience.ts';
 import { ProgressChecker } from './progress.ts';
 import { RestChecker } from './rest.ts';
@@ -19,6 +20,7 @@ export const allCheckers = (scene: Scene): readonly Checker[] => [
   new DemotionChecker(scene),
   new DoorsChecker(scene),
   new EnginesChecker(scene),
+  new MoreRoomChecker(scene),
   new PatienceChecker(scene),
   new FairnessChecker(scene),
   new LoadsChecker(scene),

@@ -1,6 +1,7 @@
 import { DEMOTION } from './demotion.ts';
 import { DOORS } from './doors.ts';
 import { ENGINE } from './engine.ts';
+import { MORE_ROOM } from './more-room.ts';
 import type { Mutant } from './mutant.ts';
 import { LANE, MEMBER, PLACES, SWAP } from './parts.ts';
 import { POLICY } from './policy.ts';
@@ -16,6 +17,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...STAGE,
   ...DOORS,
   ...DEMOTION,
+  ...MORE_ROOM,
   ...SWAP,
   ...POLICY,
   ...REVISION,

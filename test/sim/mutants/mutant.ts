@@ -17,6 +17,7 @@ export type Mutant = {
     | 'leavers.ts'
     | 'member.ts'
     | 'moves.ts'
+    | 'more-room.ts'
     | 'orders.ts'
     | 'patience.ts'
     | 'place.ts'

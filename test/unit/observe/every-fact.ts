@@ -87,6 +87,12 @@ export const EVERY_FACT: { readonly [Kind in Fact['kind']]: Extract<Fact, { read
     commandLine: 'llama-server --port 8002',
   },
   'swap-planned': { kind: 'swap-planned', swap: 7, to: beta, from: [alpha], level: 5, waiting: 3 },
+  'start-short-of-memory': {
+    kind: 'start-short-of-memory',
+    model: beta,
+    reason: 'vLLM ended with code 1: out of memory',
+    from: [alpha],
+  },
   'model-demoted': { kind: 'model-demoted', model: beta, from: 1, to: 5, idleMs: 600_000 },
   'swap-finished': { kind: 'swap-finished', record: swapRecord },
   'request-returned': { kind: 'request-returned', model: alpha },

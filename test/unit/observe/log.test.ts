@@ -52,6 +52,8 @@ const LINES: { readonly [Kind in Fact['kind']]: string } = {
     'warn  the hook before_sleep of beta (level 1) ended with code 3: no cache server; it goes deeper instead\n',
   'engine-started': 'debug beta has started (pid 41, port 8002)\n                   | llama-server --port 8002\n',
   'swap-planned': 'info  swapping alpha for beta for 3 waiting requests\n',
+  'start-short-of-memory':
+    'warn  beta ran out of memory while starting: vLLM ended with code 1: out of memory; alpha makes room, and it is started once more\n',
   'model-demoted': 'info  beta has had nothing to do for 10 min and is stopped (level 5)\n',
   'swap-finished': 'info  beta is awake after 84 ms (alpha put away 12 ms, beta started 70 ms)\n',
   'request-returned': 'info  a request for alpha that a drain cut short waits at its place again\n',
