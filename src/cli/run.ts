@@ -58,6 +58,7 @@ const COMMAND_WORDS: ReadonlySet<string> = new Set([
   'config',
   'check',
   'schema',
+  'import',
   'key',
   'simulate',
   ...STEERING,
@@ -352,7 +353,21 @@ function tree(choose: (job: Job) => void, terminal: Terminal) {
               return configSchema(terminal);
             }),
         )
-        .demandCommand(1, 1, 'catnap config needs to know what for: `catnap config check` or `catnap config schema`.'),
+        .command(
+          'import <file>',
+          'Write a config of llama-swap or llmux as ours',
+          (sub) =>
+            sub
+              .positional('file', { type: 'string', demandOption: true, describe: 'The config of the other program' })
+              .option('out', { type: 'string', describe: 'Where to write it, in place of the terminal' })
+              .option('force', { type: 'boolean', default: false, describe: 'Write over a file that is there' }),
+          ({ file, out, force }) =>
+            choose(async () => {
+              const { configImport } = await import('./config.ts');
+              return configImport({ file, out, force }, terminal);
+            }),
+        )
+        .demandCommand(1, 1, 'catnap config needs to know what for: `check`, `schema` or `import`.'),
     )
     .strict()
     .help()

@@ -37,6 +37,8 @@ const OPTIONS = [
   '--limit',
   '--model',
   '--phase',
+  '--out',
+  '--force',
 ];
 const COMMANDS = [
   'serve',
@@ -46,6 +48,7 @@ const COMMANDS = [
   'config',
   'config check',
   'config schema',
+  'config import',
   'key',
   'simulate',
   'reload',
@@ -76,7 +79,9 @@ function unknownWord(word: string, argv: readonly string[]): string {
   const option = [`--${word}`, `-${word}`].find((written) => argv.some((arg) => arg.split('=')[0] === written));
   if (option !== undefined) return `There is no option ${option} here.${meant(option, OPTIONS)}`;
   if (!argv.includes(word)) return `There is no option -${word} here.`;
-  const command = argv[0] === 'config' ? `config ${word}` : word;
+  const [first = '', second = ''] = argv;
+  if (COMMANDS.includes(`${first} ${second}`) && argv.indexOf(word) > 1) return `"${word}" is a word too many.`;
+  const command = first === 'config' ? `config ${word}` : word;
   const hint = meant(command, COMMANDS);
   const hasCommand = argv.some((arg, place) => COMMANDS.includes(arg) && place !== argv.lastIndexOf(word));
   if (hint === '' && hasCommand) return `"${word}" is a word too many.`;

@@ -26,7 +26,7 @@ describe('a command line nobody can understand ends with 2 and says what to chan
     ['config check more', '"more" is a word too many.'],
     ['status status', '"status" is a word too many.'],
     ['-- more', 'Nothing is known of "more".'],
-    ['config', 'catnap config needs to know what for: `catnap config check` or `catnap config schema`.'],
+    ['config', 'catnap config needs to know what for: `check`, `schema` or `import`.'],
     ['status -p 3000', 'There is no option -p here.'],
     ['--json', '--json means nothing here without --validate.'],
     ['--levels 1,2', '--levels means nothing here without --validate.'],
