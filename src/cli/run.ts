@@ -1,5 +1,6 @@
 import yargs, { type Argv } from 'yargs';
 import { EXIT } from '../app/exit.ts';
+import { configCommands } from './config-commands.ts';
 import { simulateOptions } from './simulate-options.ts';
 import type { Terminal } from './terminal.ts';
 import { once, onlyWith, portOption, usageProblem, UsageError } from './usage.ts';
@@ -331,44 +332,7 @@ function tree(choose: (job: Job) => void, terminal: Terminal) {
           return doctor({ config, json: asJson }, terminal);
         }),
     )
-    .command('config', 'Look at the config without serving it', (command) =>
-      command
-        .command(
-          'check',
-          'Say everything that is wrong with the config',
-          (sub) => json(sub),
-          ({ config, json: asJson }) =>
-            choose(async () => {
-              const { configCheck } = await import('./config.ts');
-              return configCheck({ config, json: asJson }, terminal);
-            }),
-        )
-        .command(
-          'schema',
-          'Print the JSON Schema of the config',
-          (sub) => sub,
-          () =>
-            choose(async () => {
-              const { configSchema } = await import('./config.ts');
-              return configSchema(terminal);
-            }),
-        )
-        .command(
-          'import <file>',
-          'Write a config of llama-swap or llmux as ours',
-          (sub) =>
-            sub
-              .positional('file', { type: 'string', demandOption: true, describe: 'The config of the other program' })
-              .option('out', { type: 'string', describe: 'Where to write it, in place of the terminal' })
-              .option('force', { type: 'boolean', default: false, describe: 'Write over a file that is there' }),
-          ({ file, out, force }) =>
-            choose(async () => {
-              const { configImport } = await import('./config.ts');
-              return configImport({ file, out, force }, terminal);
-            }),
-        )
-        .demandCommand(1, 1, 'catnap config needs to know what for: `check`, `schema` or `import`.'),
-    )
+    .command('config', 'Look at the config without serving it', (command) => configCommands(command, choose, terminal))
     .strict()
     .help()
     .alias('help', 'h')
