@@ -14,6 +14,8 @@ import { RestChecker } from './rest.ts';
 import { RevisionChecker } from './revision.ts';
 import { SwapsChecker } from './swaps.ts';
 
+import { WakesChecker } from './wakes.ts';
+
 /** Every promise that is watched in every world. */
 export const allCheckers = (scene: Scene): readonly Checker[] => [
   new BudgetChecker(scene),
@@ -28,6 +30,7 @@ export const allCheckers = (scene: Scene): readonly Checker[] => [
   new AnswersChecker(scene),
   new LeisureChecker(scene),
   new SwapsChecker(scene),
+  new WakesChecker(scene),
   new RestChecker(scene),
   new RevisionChecker(scene),
 ];

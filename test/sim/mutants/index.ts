@@ -6,6 +6,7 @@ import type { Mutant } from './mutant.ts';
 import { LANE, MEMBER, PLACES, SWAP } from './parts.ts';
 import { POLICY } from './policy.ts';
 import { REVISION } from './revision.ts';
+import { RESTART } from './restart.ts';
 import { STAGE } from './stage.ts';
 
 /** The core with one guard taken out, again and again. */
@@ -18,6 +19,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...DOORS,
   ...DEMOTION,
   ...MORE_ROOM,
+  ...RESTART,
   ...SWAP,
   ...POLICY,
   ...REVISION,

@@ -22,6 +22,7 @@ export type Mutant = {
     | 'patience.ts'
     | 'place.ts'
     | 'revision.ts'
+    | 'restart.ts'
     | 'stage.ts'
     | 'steering.ts'
     | 'swap.ts'
