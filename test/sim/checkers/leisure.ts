@@ -12,6 +12,8 @@ export class LeisureChecker implements Checker {
   readonly #scene: Scene;
   #busyUntil = 0;
   #wasBusy = false;
+  /** Whether the idle target has been on since the last that was busy; it may have gone deeper by its own idleness after that. */
+  #wasHome = false;
   /** Who was coming when the step before this one ended. */
   readonly #coming = new Set<ModelId>();
 
@@ -34,7 +36,10 @@ export class LeisureChecker implements Checker {
 
   settled(): void {
     const { theatre, book, plan } = this.#scene;
+    const { idleTarget } = plan.extras;
     this.#wasBusy = book.anyoneWaits || book.open.size > 0;
+    if (this.#wasBusy) this.#wasHome = false;
+    else if (idleTarget !== undefined) this.#wasHome ||= memberOf(this.#scene, idleTarget.model).part.kind === 'on';
     this.#coming.clear();
     for (const [model, { part, swap, lane }] of theatre.stage.members) {
       if (part.kind === 'entering') this.#coming.add(model);
@@ -48,10 +53,7 @@ export class LeisureChecker implements Checker {
     const { plan, theatre, closingAt } = this.#scene;
     const target = plan.extras.idleTarget;
     if (target === undefined || !isHealthy(plan) || closingAt !== undefined) return;
-    const { part, terms } = memberOf(this.#scene, target.model);
-    // It may have gone deeper since, by its own idleness.
-    if (theatre.stage.mode.kind === 'manual' || (terms.demote ?? []).length > 0) return;
-    must(part.kind === 'on', () => `nobody is home: ${describe(this.#scene)}`);
+    must(theatre.stage.mode.kind === 'manual' || this.#wasHome, () => `nobody went home: ${describe(this.#scene)}`);
   }
 
   #goesHome(model: ModelId, from: readonly ModelId[]): void {

@@ -21,6 +21,7 @@ export type Mutant = {
     | 'orders.ts'
     | 'patience.ts'
     | 'place.ts'
+    | 'replies.ts'
     | 'revision.ts'
     | 'restart.ts'
     | 'stage.ts'

@@ -5,6 +5,7 @@ const closing = of('closing.ts');
 const orders = of('orders.ts');
 const turns = of('turns.ts');
 const moves = of('moves.ts');
+const replies = of('replies.ts');
 const slack = of('stage.ts', { policy: 'slack' });
 const urgent = of('stage.ts', { urgency: true });
 const homing = of('homing.ts', { extras: true });
@@ -98,10 +99,10 @@ export const STAGE: readonly Mutant[] = [
     'member.isAway(part.goal) && member.leases.size === 0)',
     'member.leases.size === 0)',
   ),
-  stage(
+  replies(
     'who waits through a failure is not told',
-    'if (failed !== undefined)\n      this.#replies.rejectAll(',
-    'if (false) this.#replies.rejectAll(',
+    'if (failed === undefined) return;',
+    'if (!failed?.at) return;\n    if (failed) return;',
   ),
   stage('the drain has no deadline', '!was.cut && now >= was.deadline ?', 'false ?'),
   stage(
@@ -242,7 +243,6 @@ export const STAGE: readonly Mutant[] = [
   ),
   homing('it goes home before it is time', 'after(this.#since, target?.afterMs ?? 0),', 'now,'),
   homing('it goes home in manual mode', "mode.kind === 'manual'", 'false'),
-  homing('an operator has loaded it in vain', 'leavers.some(({ model }) => isKept(model))', 'false'),
   homing('it counts as idle while it serves', 'if (lane.length > 0 || leases.size > 0) {', 'if (lane.length > 0) {'),
   homing('it never goes home again', 'this.#wasHome = false;', ''),
 ];
