@@ -9,7 +9,7 @@ import type { Loaded } from '../config/load.ts';
 import type { Changes } from '../config/reload/changes.ts';
 import type { Config } from '../config/schema.ts';
 import { Commons } from '../core/commons.ts';
-import { after, InvariantBroken, type SleepLevel } from '../core/kinds.ts';
+import { after, InvariantBroken } from '../core/kinds.ts';
 import type { Log } from '../observe/log.ts';
 import { OutputHub } from '../observe/output-hub.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -19,15 +19,18 @@ import type { BodyStore } from '../proxy/body-store.ts';
 import { RequestBook } from '../proxy/request-book.ts';
 import { Listener } from '../proxy/server.ts';
 import { reportToAll } from '../observe/reporter.ts';
-import type { CostFile, CostsByModel } from '../ports/cost-file.ts';
+import type { CostsByModel } from '../ports/cost-file.ts';
 import { waitsNotToBeKept } from './feasibility.ts';
 import { CostKeeper } from '../runtime/cost-keeper.ts';
+import type { Prefetcher } from '../runtime/prefetcher.ts';
 import { LoadOverrides } from '../runtime/load-overrides.ts';
 import { Supervisor, type StageSpec } from '../runtime/supervisor.ts';
 import { FileWatch } from './file-watch.ts';
 import { keptImages } from './checkpoints.ts';
+import type { Known } from './known.ts';
 import { keepers } from './conversations.ts';
 import { absentLevels, levelsMissed } from './levels.ts';
+import { prefetcherOf } from './prefetching.ts';
 import { openMetricsPort, type MetricsPort } from './metrics-port.ts';
 import { bodyStore, reception, type Reception, type ReceptionMeans, type Settings } from './reception.ts';
 import { Reloader } from './reloader.ts';
@@ -61,17 +64,6 @@ export type AppOptions = {
   readonly fatal: (error: InvariantBroken) => void;
 };
 
-/** What earlier days have told: what swaps cost, and where that is kept; and what validations found. And what this machine cannot do. */
-type Known = {
-  readonly file: CostFile;
-  readonly known: CostsByModel;
-  readonly verdicts: ReadonlyMap<string, readonly Verdict[]>;
-  readonly absent: ReadonlyMap<SleepLevel, string>;
-  readonly plans: readonly StagePlan[];
-  /** The config before that was taken into account. */
-  readonly written: Config;
-};
-
 /** How long connections get to end once every engine is off. */
 const LAST_BYTES_MS = 1_000;
 
@@ -84,6 +76,7 @@ export class App {
   readonly #conversations: Workshop['conversations'];
   readonly #output: OutputHub;
   readonly #gpu: Gpu;
+  readonly #prefetcher: Prefetcher;
   readonly #vram: VramBook;
   readonly #readings: Readings;
   readonly #bodies: BodyStore;
@@ -203,7 +196,8 @@ export class App {
     this.#vram = new VramBook({ gpu, view, kinOf, bug });
     this.#readings = new Readings({ clock, gpu, view, kinOf, residentBytes, bug });
     this.#bodies = bodyStore(config);
-    const reporter = reportToAll([telling.reporter, this.#costs, this.#vram], bug);
+    this.#prefetcher = prefetcherOf({ config: () => this.#settings().config, clock, reporter: telling.reporter, view });
+    const reporter = reportToAll([telling.reporter, this.#costs, this.#vram, this.#prefetcher], bug);
     this.#supervisor = new Supervisor({ stages, engines, clock, reporter, overrides });
     this.#watch = new FileWatch({
       files: options.files,
@@ -243,6 +237,7 @@ export class App {
     this.#watch.stop();
     this.#checkpoints.leave();
     await this.#supervisor.shutDown(withinMs);
+    this.#prefetcher.close();
     await this.#costs.close();
     const lastBytes = Math.min(LAST_BYTES_MS, ms(config.shutdown_timeout_secs));
     await Promise.all([this.#listener?.close(lastBytes), this.#adminListener?.close(lastBytes)]);
@@ -285,6 +280,7 @@ export class App {
       gpu: this.#gpu,
       output: this.#output,
       vram: this.#vram,
+      prefetcher: this.#prefetcher,
       requests: this.#requests,
       bodies: this.#bodies,
       scrape: () => metrics.text({ ...this.#supervisor.view(), ...this.#readings.latest(), bodies: this.#bodies }),

@@ -12,9 +12,11 @@ import type { Verdict } from '../ports/verdicts.ts';
 import { BodyStore } from '../proxy/body-store.ts';
 import type { Gate } from '../proxy/gate.ts';
 import type { RequestBook } from '../proxy/request-book.ts';
+import type { Prefetcher } from '../runtime/prefetcher.ts';
 import { progressOf } from '../runtime/progress.ts';
 import type { StageSpec, Supervisor } from '../runtime/supervisor.ts';
 import { namesOf } from './names.ts';
+import { announcerOf } from './prefetching.ts';
 import type { Telling } from './telling.ts';
 import { ms, msOrNever } from './times.ts';
 import type { VramBook } from './vram-book.ts';
@@ -27,6 +29,7 @@ export type ReceptionMeans = {
   readonly gpu: Gpu;
   readonly output: OutputHub;
   readonly vram: VramBook;
+  readonly prefetcher: Prefetcher;
   readonly requests: RequestBook;
   readonly bodies: BodyStore;
   /** The metrics as text. */
@@ -89,6 +92,7 @@ export function reception(settings: Settings, means: ReceptionMeans, before?: Re
   const gate: Gate = {
     find: names.find,
     unnamed: names.unnamed,
+    announce: announcerOf(means.prefetcher, names.find, reporter),
     admission: supervisor,
     requests,
     bodies,

@@ -6,6 +6,7 @@ import { admittance, type KeyWritten } from './keys-schema.ts';
 import { ModelsSchema, type BACKENDS } from './models/index.ts';
 import { naming } from './naming-schema.ts';
 import { PolicySchema } from './policy-schema.ts';
+import { PrefetchSchema } from './prefetch-schema.ts';
 import type { Secret } from './secret.ts';
 import { keeping, listening, programs, requestLimits } from './server-schema.ts';
 import { stageName, StageSchema } from './stages-schema.ts';
@@ -24,6 +25,7 @@ export const ConfigSchema = z.strictObject({
     'Sets of hardware, each with models of its own that never wait for those of another. Each is an object as below.',
     { default_text: 'one, with `gpu.capacity_mib`' },
   ),
+  prefetch: key(PrefetchSchema.prefault({}), 'What is read ahead for the model that comes next.'),
   ...engineTimes,
   restart: key(RestartSchema.prefault({}), 'How often and how soon a failed engine is tried again.'),
   ...requestLimits,

@@ -102,6 +102,18 @@ export type Fact =
       readonly idleMs: number;
     }
   | { readonly kind: 'swap-finished'; readonly record: SwapRecord }
+  | {
+      /** What was read ahead for a model, so that its engine finds it in memory. */
+      readonly kind: 'prefetch-ended';
+      readonly model: ModelId;
+      readonly why: PrefetchReason;
+      readonly end: 'whole' | 'bound' | 'memory' | 'disk' | 'stopped' | 'failed';
+      readonly bytes: number;
+      readonly ms: number;
+      readonly reason: string | undefined;
+    }
+  /** A request announced a model with `x-catnap-next`, and nothing was done about it. */
+  | { readonly kind: 'next-ignored'; readonly name: string; readonly reason: 'unknown' | 'busy' }
   | { readonly kind: 'leases-cut'; readonly model: ModelId; readonly count: number; readonly code: ErrorCode }
   | { readonly kind: 'request-arrived'; readonly model: ModelId }
   /** It was cut by the deadline of a drain before it had a byte, and waits at its place once more. */
@@ -141,6 +153,9 @@ export type ConfigChanges = {
 
 /** A key that has another value, and from when on it holds. */
 export type ConfigChange = { readonly key: string; readonly holds: string };
+
+/** Why a model is likely to be next: it is, somebody says so, or it mostly was. */
+export type PrefetchReason = 'swap' | 'announced' | 'guessed';
 
 /** One request, told once when it has ended. */
 export type RequestRecord = {

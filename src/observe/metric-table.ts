@@ -165,6 +165,12 @@ export const TABLE = {
     help: 'Requests that were cut off while an engine worked on them, by the reason.',
     labels: ['model', 'code'],
   },
+  prefetched: {
+    name: 'catnap_prefetched_bytes_total',
+    type: 'counter',
+    help: 'Bytes of files that were read ahead for a model, by how the reading ended.',
+    labels: ['model', 'end'],
+  },
   requestsReturned: {
     name: 'catnap_requests_returned_total',
     type: 'counter',

@@ -100,6 +100,7 @@ function makeMeters(registry: Registry) {
     enginesStuck: counter(TABLE.enginesStuck),
     leasesCut: counter(TABLE.leasesCut),
     requestsReturned: counter(TABLE.requestsReturned),
+    prefetched: counter(TABLE.prefetched),
     leftovers: counter(TABLE.leftovers),
     clientErrors: counter(TABLE.clientErrors),
     keyRequests: counter(TABLE.keyRequests),
@@ -150,6 +151,9 @@ function count(meters: Meters, fact: Fact): void {
     case 'leases-cut':
       meters.leasesCut.inc({ model: fact.model, code: fact.code }, fact.count);
       return;
+    case 'prefetch-ended':
+      meters.prefetched.inc({ model: fact.model, end: fact.end }, fact.bytes);
+      return;
     case 'request-returned':
       meters.requestsReturned.inc({ model: fact.model });
       return;
@@ -179,6 +183,7 @@ function count(meters: Meters, fact: Fact): void {
     case 'engine-moved':
     case 'engine-started':
     case 'swap-planned':
+    case 'next-ignored':
     case 'request-arrived':
     case 'model-forgotten':
       return;

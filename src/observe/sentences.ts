@@ -73,6 +73,14 @@ export function sentence(fact: Fact): Sentence {
       return say('swap', 'warn', () => `${plural(fact.count, 'request')} to ${fact.model} cut off (${fact.code})`);
     case 'request-arrived':
       return say('request', 'debug', () => `a request for ${fact.model} arrived`);
+    case 'prefetch-ended':
+      return say('swap', fact.end === 'failed' ? 'warn' : 'debug', () => prefetched(fact));
+    case 'next-ignored':
+      return say(
+        'request',
+        'debug',
+        () => `an announcement of ${shownPath(fact.name)} is ignored: ${NO_HEED[fact.reason]}`,
+      );
     case 'request-returned':
       return say(
         'request',
@@ -188,6 +196,22 @@ function hooked({ engine, model, hook, sleepLevel: level, result, fatal, ms, rea
 
 function stuck({ engine, model, reason }: Of<'engine-stuck'>): string {
   return `${engineName(engine, model)} could not be stopped: ${reason}; it is tried again`;
+}
+
+const NO_HEED = { unknown: 'there is no such model for this client', busy: 'another model is being read ahead' };
+
+const ENDS: Readonly<Record<Of<'prefetch-ended'>['end'], string>> = {
+  whole: 'that is all of it',
+  bound: 'no more than prefetch.max_mib',
+  memory: 'less than prefetch.keep_free_mib is available',
+  disk: 'requests in progress need the disk',
+  stopped: 'it is not needed any more',
+  failed: 'the rest could not be read',
+};
+
+function prefetched({ model, bytes, ms, end, reason }: Of<'prefetch-ended'>): string {
+  const why = reason === undefined ? ENDS[end] : `${ENDS[end]} (${reason})`;
+  return `read ${Math.round(bytes / 1_048_576)} MiB of ${model} ahead in ${span(ms)}: ${why}`;
 }
 
 function planned({ to, from, level, waiting }: Of<'swap-planned'>): string {

@@ -57,6 +57,8 @@ export type Gate = {
   readonly find: (name: string, mayUse?: MayUse) => Target | undefined;
   /** Who answers a request that names no model: nobody, nobody at present, or this model. */
   readonly unnamed: (mayUse?: MayUse) => Target | 'nobody' | 'nobody-awake';
+  /** A request says which model it is followed by. Whoever sends it may use these models; what it names may be no model. */
+  readonly announce: (name: string, mayUse?: MayUse) => void;
   readonly admission: Admission;
   /** Which requests are open. */
   readonly requests: RequestBook;

@@ -23,7 +23,7 @@ import { routeUpstream } from './route-upstream.ts';
 import { routeRequest, type Route } from './route.ts';
 import { silenceOf } from './silence.ts';
 import { WaitComments } from './wait-comments.ts';
-import { wishesOf } from './wishes.ts';
+import { nextOf, wishesOf } from './wishes.ts';
 
 /** One inference request from its head to its record: route, read, admit, forward, settle. Never rejects. */
 export function infer(gate: Gate, pools: Pools, call: Call): Promise<void> {
@@ -58,6 +58,7 @@ class Inference implements OpenRequest {
   /** How often it has gone back into line, and for how long it had waited before. */
   #returns = 0;
   #waitedMs = 0;
+  #announced = false;
 
   constructor(gate: Gate, pools: Pools, call: Call) {
     const { method = '', url = '', headers } = call.req;
@@ -152,6 +153,7 @@ class Inference implements OpenRequest {
     let asked = await asking.read();
     if (asked.kind === 'coming') {
       this.#tally.model = asked.target.model;
+      this.#announceNext();
       // Wishes that cannot be read are refused when it takes its turn.
       const wishes = this.#wishes;
       const now = !('code' in wishes) && asking.passable;
@@ -161,6 +163,7 @@ class Inference implements OpenRequest {
     }
     if (asked.kind === 'left') return this.#left();
     if (asked.kind === 'refused') return this.#tell(asked.refusal, 'rejected');
+    this.#announceNext();
 
     this.#tally.model = asked.target.model;
     if (this.#route.steers === 'checked' && !isHarmlessCall(asked.body)) return this.#tell(NOT_THIS_CALL, 'rejected');
@@ -179,6 +182,15 @@ class Inference implements OpenRequest {
         comments?.stop();
       }
     }
+  }
+
+  /** Once, however the request comes in. It is a hint: nobody is told what becomes of it. */
+  #announceNext(): void {
+    const { req, entry } = this.#call;
+    const next = nextOf(req.headers);
+    if (next === undefined || this.#announced) return;
+    this.#announced = true;
+    this.#gate.announce(next, entry.visitor.mayUse);
   }
 
   /** Served by an engine that is awake, beside those who wait for their turn. */

@@ -7,9 +7,15 @@ import type { Refusal } from './envelope.ts';
 const PRIORITY = 'x-catnap-priority';
 const SWAP = 'x-catnap-swap';
 const DEADLINE = 'x-catnap-deadline-secs';
+const NEXT = 'x-catnap-next';
 
 /** Headers in which a client says how its request is to wait. They are for catnap and not for engines. */
-export const WISHES: readonly string[] = [PRIORITY, SWAP, DEADLINE];
+export const WISHES: readonly string[] = [PRIORITY, SWAP, DEADLINE, NEXT];
+
+/** The model that the client says it asks for next; undefined where it says nothing. */
+export function nextOf({ [NEXT]: next }: IncomingHttpHeaders): string | undefined {
+  return typeof next === 'string' && next !== '' ? next : undefined;
+}
 
 /** How a request is to wait for its turn, as far as its client may say, and as its key has it. */
 export function wishesOf(

@@ -47,6 +47,8 @@ export type Rig = {
   readonly bodies: BodyStore;
   readonly requests: RequestBook;
   readonly facts: Fact[];
+  /** What requests said they are followed by. */
+  readonly announced: string[];
   readonly bugs: unknown[];
   readonly records: () => RequestRecord[];
   /** The record of the only request there was, once it has ended. */
@@ -98,6 +100,7 @@ export async function openRig(options: RigOptions): Promise<Rig> {
   const requests = new RequestBook();
   const facts: Fact[] = [];
   const bugs: unknown[] = [];
+  const announced: string[] = [];
   const names: Record<string, string> = {
     alpha: 'alpha',
     'gpt-4o': 'alpha',
@@ -122,6 +125,7 @@ export async function openRig(options: RigOptions): Promise<Rig> {
           };
     },
     unnamed: () => options.unnamed?.() ?? 'nobody',
+    announce: (name, mayUse) => announced.push(gate.find(name, mayUse)?.model ?? `no ${name}`),
     admission,
     requests,
     bodies,
@@ -154,6 +158,7 @@ export async function openRig(options: RigOptions): Promise<Rig> {
     bodies,
     requests,
     facts,
+    announced,
     bugs,
     records,
     record: async () => {

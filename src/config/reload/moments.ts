@@ -33,6 +33,7 @@ export const SETTINGS = {
   exllamav3_command: 'at_once',
   policy: 'at_once',
   stages: 'never',
+  prefetch: 'never',
   startup_timeout_secs: 'at_once',
   startup_stall_secs: 'next_start',
   probe_timeout_secs: 'next_start',

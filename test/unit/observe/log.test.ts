@@ -56,6 +56,8 @@ const LINES: { readonly [Kind in Fact['kind']]: string } = {
     'warn  beta ran out of memory while starting: vLLM ended with code 1: out of memory; alpha makes room, and it is started once more\n',
   'model-demoted': 'info  beta has had nothing to do for 10 min and is stopped (level 5)\n',
   'swap-finished': 'info  beta is awake after 84 ms (alpha put away 12 ms, beta started 70 ms)\n',
+  'prefetch-ended': 'debug read 3 MiB of beta ahead in 1.5 s: that is all of it\n',
+  'next-ignored': 'debug an announcement of gamma is ignored: there is no such model for this client\n',
   'request-returned': 'info  a request for alpha that a drain cut short waits at its place again\n',
   'leases-cut': 'warn  2 requests to alpha cut off (drained)\n',
   'request-arrived': 'debug a request for alpha arrived\n',

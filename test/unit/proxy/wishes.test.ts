@@ -1,5 +1,8 @@
 import { describe, test } from 'vitest';
-import { wishesOf } from '../../../src/proxy/wishes.ts';
+import { ask, chat } from '../../helpers/client.ts';
+import { openRig } from '../../helpers/rig.ts';
+import { httpUpstream } from '../../helpers/upstream.ts';
+import { nextOf, wishesOf } from '../../../src/proxy/wishes.ts';
 
 describe('what a client may wish for its wait', () => {
   test('nothing, as most do', ({ expect }) => {
@@ -41,4 +44,24 @@ describe('what a client may wish for its wait', () => {
     const wishes = wishesOf({ [name]: value }, 'normal');
     expect(wishes).toMatchObject({ code: 'invalid_request', param: name, message: expect.stringContaining(says) });
   });
+});
+
+test('the model that comes next is told once, and is for catnap alone', async ({ expect, onTestFinished }) => {
+  expect([nextOf({}), nextOf({ 'x-catnap-next': '' }), nextOf({ 'x-catnap-next': 'beta' })]).toEqual([
+    undefined,
+    undefined,
+    'beta',
+  ]);
+  const heads: string[] = [];
+  const upstream = await httpUpstream((req, res) => {
+    heads.push(Object.keys(req.headers).join(' '));
+    res.end('{}');
+  });
+  const rig = await openRig({ upstream, onTestFinished });
+  for (const next of ['beta', 'nobody']) {
+    const headers = { 'x-catnap-next': next };
+    expect((await ask(rig.port, '/v1/chat/completions', { body: chat('alpha'), headers })).status).toBe(200);
+  }
+  expect(rig.announced).toEqual(['beta', 'no nobody']);
+  expect(heads.join(' ')).not.toContain('x-catnap');
 });

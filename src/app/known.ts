@@ -1,0 +1,16 @@
+import type { Config } from '../config/schema.ts';
+import type { SleepLevel } from '../core/kinds.ts';
+import type { CostFile, CostsByModel } from '../ports/cost-file.ts';
+import type { Verdict } from '../ports/verdicts.ts';
+import type { StagePlan } from './stages.ts';
+
+/** What earlier days have told: what swaps cost, and where that is kept; and what validations found. And what this machine cannot do. */
+export type Known = {
+  readonly file: CostFile;
+  readonly known: CostsByModel;
+  readonly verdicts: ReadonlyMap<string, readonly Verdict[]>;
+  readonly absent: ReadonlyMap<SleepLevel, string>;
+  readonly plans: readonly StagePlan[];
+  /** The config before that was taken into account. */
+  readonly written: Config;
+};
