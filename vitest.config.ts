@@ -1,6 +1,9 @@
 import { defineConfig } from 'vitest/config';
 import { closingLine } from './test/helpers/closing-line.ts';
 
+/** Files of e2e share nothing but the machine: each test has a folder, ports and processes of its own. */
+const FILES_AT_A_TIME = Number(process.env['E2E_AT_A_TIME'] ?? 1);
+
 // Limits are wide because they guard against hangs; no test measures time against them.
 export default defineConfig({
   test: {
@@ -23,7 +26,8 @@ export default defineConfig({
           include: ['test/{e2e,contract}/**/*.test.ts'],
           globalSetup: ['test/helpers/build.ts'],
           pool: 'forks',
-          fileParallelism: false,
+          fileParallelism: FILES_AT_A_TIME > 1,
+          maxWorkers: FILES_AT_A_TIME,
           sequence: { groupOrder: 1 },
           testTimeout: 60_000,
           hookTimeout: 60_000,

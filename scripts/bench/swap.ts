@@ -79,8 +79,8 @@ async function benchLevels(): Promise<string> {
     try {
       all.push(await measureLevel(level, { rounds, warmUp, limit }));
     } catch (error) {
-      interrupted.signal.throwIfAborted();
       failed.push(`Level ${level} was not measured: ${error instanceof Error ? error.message : String(error)}`);
+      if (interrupted.signal.aborted) break;
     }
     process.stderr.write(`level ${level} is done, load ${load()}\n`);
   }
