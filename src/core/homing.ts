@@ -34,8 +34,6 @@ export class Homing {
 
   /** To be asked while there are no candidates. */
   ask({ target, members, mode, now }: Scene, stirring: Iterable<Member>, sight: () => StageSight): Decision {
-    const home = target && members.get(target.model);
-    if (home === undefined) return stay;
     let calm = true;
     for (const { lane, leases, part, atRest } of stirring) {
       if (lane.length > 0 || leases.size > 0) {
@@ -45,6 +43,8 @@ export class Homing {
       calm &&= part.kind === 'on' || (part.kind === 'out' && atRest);
     }
     this.#since ??= now;
+    const home = target && members.get(target.model);
+    if (home === undefined || home.departs) return stay;
     this.#wasHome ||= home.part.kind === 'on';
     if (this.#wasHome || !calm || mode.kind === 'manual' || onlyOperatorsBring(home)) return stay;
     const leavers = makeRoom(sight(), home);

@@ -77,8 +77,7 @@ export type Part =
     }
   | { readonly kind: 'leaving'; readonly for: Swap | undefined; readonly goal: EngineGoal };
 
-export const goalForLevel = (level: SleepLevel): EngineGoal =>
-  level === 5 ? { kind: 'off' } : { kind: 'asleep', level };
+const goalForLevel = (level: SleepLevel): EngineGoal => (level === 5 ? { kind: 'off' } : { kind: 'asleep', level });
 
 /** All the stage knows about one model. Only the stage writes it. */
 export class Member {
@@ -153,10 +152,12 @@ export class Member {
     const coming = this.#coming;
     if (coming === undefined || this.part.kind !== 'out' || !this.atRest) return [];
     const { engines, replicas } = this.#terms;
+    const dropped = engines.filter((engine) => !coming.engines.includes(engine));
+    // One that died in its turn came back with those that it had, and may sleep by now.
+    if (dropped.length > 0 && !this.gone) return [];
     this.#coming = undefined;
     this.#terms = coming;
     this.replicas = this.replicas === replicas ? coming.replicas : Math.min(this.replicas, coming.engines.length);
-    const dropped = engines.filter((engine) => !coming.engines.includes(engine));
     for (const engine of dropped) {
       this.phases.delete(engine);
       this.#inFlight.delete(engine);

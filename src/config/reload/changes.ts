@@ -85,7 +85,7 @@ function differing(before: object, after: object): string[] {
 const fieldsOf = (value: object): ReadonlyMap<string, unknown> => new Map<string, unknown>(Object.entries(value));
 
 /** By value; a secret by what it hides. What is absent is the same as what is not there. */
-export function isSame(a: unknown, b: unknown): boolean {
+function isSame(a: unknown, b: unknown): boolean {
   if (a instanceof Secret || b instanceof Secret) {
     return a instanceof Secret && b instanceof Secret && a.reveal() === b.reveal();
   }

@@ -14,6 +14,8 @@ export class LeisureChecker implements Checker {
   #wasBusy = false;
   /** Whether the idle target has been on since the last that was busy; it may have gone deeper by its own idleness after that. */
   #wasHome = false;
+  /** Whether this is about another config, for which a start may have to begin again. */
+  #revised = false;
   /** Who was coming when the step before this one ended. */
   readonly #coming = new Set<ModelId>();
 
@@ -21,7 +23,8 @@ export class LeisureChecker implements Checker {
     this.#scene = scene;
   }
 
-  handled(_event: StageEvent): void {
+  handled(event: StageEvent): void {
+    this.#revised = event.kind === 'models-set';
     if (this.#wasBusy) this.#busyUntil = this.#scene.now();
   }
 
@@ -31,7 +34,10 @@ export class LeisureChecker implements Checker {
     const { cancels } = this.#scene.plan.extras;
     if (fact.kind === 'swap-planned' && fact.waiting === 0) this.#goesHome(fact.to, fact.from);
     if (fact.kind === 'swap-finished' && fact.record.result === 'withdrawn')
-      must(cancels || !this.#coming.has(fact.record.to), `the start of ${fact.record.to} was called off`);
+      must(
+        cancels || this.#revised || !this.#coming.has(fact.record.to),
+        `the start of ${fact.record.to} was called off`,
+      );
   }
 
   settled(): void {

@@ -58,4 +58,9 @@ export const REVISION: readonly Mutant[] = [
     'if (candidate.cost === 0) this',
     'if (before === undefined && candidate.cost === 0) this',
   ),
+  of('member.ts', { reloads: true, extras: true, policy: 'slack' })(
+    'engines that sleep are dismissed',
+    'if (dropped.length > 0 && !this.gone) return [];',
+    '',
+  ),
 ];

@@ -6,7 +6,6 @@ import { watchConfig } from '../../../src/adapters/config-watch.ts';
 import { systemClock } from '../../../src/adapters/system-clock.ts';
 
 const test = base.extend<{ folder: string }>({
-  // oxlint-disable-next-line no-empty-pattern -- vitest reads the names of what a fixture needs from here
   folder: async ({}, use) => {
     const folder = mkdtempSync(join(tmpdir(), 'catnap-watch-'));
     await use(folder);
