@@ -26,9 +26,12 @@ const NO_TABLE = 'sleep level 4 needs the process table of Linux in /proc';
 export class CriuCheckpoints implements Checkpoints {
   readonly #means: SavedMeans;
   #isLeaving = false;
+  /** Those on disk that nobody has asked for yet, the longest asleep first. */
+  readonly #asleep = new Set<SavedEngine>();
+  #lastBytes: number | undefined;
 
-  constructor(means: Omit<SavedMeans, 'isLeaving'>) {
-    this.#means = { ...means, isLeaving: () => this.#isLeaving };
+  constructor(means: Omit<SavedMeans, 'isLeaving' | 'wanted'>) {
+    this.#means = { ...means, isLeaving: () => this.#isLeaving, wanted: (saved) => void this.#asleep.delete(saved) };
   }
 
   async hindrance(): Promise<string | undefined> {
@@ -42,6 +45,11 @@ export class CriuCheckpoints implements Checkpoints {
     } catch (error) {
       return error instanceof Error ? error.message : String(error);
     }
+  }
+
+  /** The size of the image that was written last. */
+  get lastBytes(): number | undefined {
+    return this.#lastBytes;
   }
 
   /** This catnap is about to end: what was kept for a later one is removed no more. */
@@ -64,7 +72,8 @@ export class CriuCheckpoints implements Checkpoints {
   async save(child: Child, { engine, model, port, ranks = 1 }: CheckpointOf, signal: AbortSignal): Promise<Checkpoint> {
     const { host, images } = this.#means;
     if (images === undefined) throw new CheckpointError(NO_TABLE);
-    const lack = await images.lackOfRoom(await memoryOf(await child.everyone()));
+    const sleepers = [...this.#asleep].map((saved) => ({ bytes: saved.bytes, giveWay: () => saved.giveWay(engine) }));
+    const lack = await images.lackOfRoom(await memoryOf(await child.everyone()), sleepers);
     if (lack !== undefined) throw new CheckpointError(lack);
     const { pid } = child;
     const image = await images.create({
@@ -81,11 +90,14 @@ export class CriuCheckpoints implements Checkpoints {
       await this.#dump(child, { image, connected }, signal);
       await this.#untilGone(child, signal);
       await image.seal();
+      this.#lastBytes = image.bytes;
     } catch (error) {
-      await new SavedEngine({ of: child, port, image, release, connected, kept: 'no' }, this.#means).remove();
+      await new SavedEngine({ of: child, port, image, release, connected, kept: 'no', engine }, this.#means).remove();
       throw error;
     }
-    return new SavedEngine({ of: child, port, image, release, connected, kept: 'no' }, this.#means);
+    const saved = new SavedEngine({ of: child, port, image, release, connected, kept: 'no', engine }, this.#means);
+    this.#asleep.add(saved);
+    return saved;
   }
 
   async kept(engine: EngineId): Promise<KeptImage | undefined> {
@@ -98,7 +110,7 @@ export class CriuCheckpoints implements Checkpoints {
     const of = { engine, model: modelId(model), port, mark };
     const release = host.keepPort(port);
     const kept = prepared ? 'prepared' : 'once';
-    const checkpoint = new SavedEngine({ of, port, image, release, connected: false, kept }, this.#means);
+    const checkpoint = new SavedEngine({ of, port, image, release, connected: false, kept, engine }, this.#means);
     return {
       ...{ port, savedAt, prepared, before, checkpoint },
       change: async (launched) => {

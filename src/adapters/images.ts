@@ -58,6 +58,9 @@ type StoreOptions = {
 /** Which images of ours may outlive their catnap. */
 export type MayStay = (engine: string, prepared: boolean) => boolean;
 
+/** An image that can make room for another. */
+export type Yielding = { readonly bytes: number; giveWay(): Promise<void> };
+
 export type Found = { readonly image: Image; readonly manifest: ManifestOfImage; readonly passport: PassportOnDisk };
 
 /** Images on disk: a private folder each, with what it belongs to written in it before anything else. */
@@ -95,11 +98,17 @@ export class ImageStore {
     return found.uid === process.geteuid?.() ? undefined : 'it belongs to another user';
   }
 
-  /** Why an image of this size would not fit, though those that only wait for another start made room for it, the longest unused first. */
-  async lackOfRoom(bytes: number): Promise<string | undefined> {
-    for (const { image } of await this.#waiting()) {
-      if ((await this.#lack(bytes)) === undefined) return undefined;
-      await image.drop();
+  /**
+   * Why an image of this size would not fit. Where it would if others made room, they do: those that only wait for another
+   * start, the longest unused first, and then these. Nobody gives way for what would not fit all the same.
+   */
+  async lackOfRoom(bytes: number, sleepers: readonly Yielding[] = []): Promise<string | undefined> {
+    const waiting = (await this.#waiting()).map(({ image }) => ({ bytes: image.bytes, giveWay: () => image.drop() }));
+    const others = [...waiting, ...sleepers];
+    const room = others.reduce((sum, other) => sum + other.bytes, 0);
+    for (const other of others) {
+      if ((await this.#lack(bytes)) === undefined || (await this.#lack(bytes - room)) !== undefined) break;
+      await other.giveWay();
     }
     return this.#lack(bytes);
   }

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
+import type { EngineId } from '../core/kinds.ts';
 import { CheckpointError, type Checkpoint, type Passport, type Returning } from '../ports/checkpoints.ts';
 import type { Child } from '../ports/process.ts';
 import type { Programs } from '../ports/programs.ts';
@@ -25,9 +26,12 @@ export type SavedMeans = {
   readonly onProblem: (message: string) => void;
   /** Whether this catnap is about to end, so that what was kept is left where it is. */
   readonly isLeaving: () => boolean;
+  /** Told when an engine on disk is asked for, or is to be there no longer. */
+  readonly wanted: (saved: SavedEngine) => void;
 };
 
 export type Saved = {
+  readonly engine: EngineId;
   /** The process that was written, or what is known of it. */
   readonly of: Child | Lost;
   readonly port: number;
@@ -45,6 +49,7 @@ export class SavedEngine implements Checkpoint {
   readonly #saved: Saved;
   readonly #means: SavedMeans;
   #kept: Saved['kept'];
+  #gaveWay: string | undefined;
 
   constructor(saved: Saved, means: SavedMeans) {
     this.#saved = saved;
@@ -59,7 +64,8 @@ export class SavedEngine implements Checkpoint {
   async restore(signal: AbortSignal): Promise<Returning> {
     const { host, criu, portIsFree } = this.#means;
     const { of, port, image, connected } = this.#saved;
-    const change = await image.change();
+    this.#means.wanted(this);
+    const change = this.#gaveWay ?? (await image.change());
     if (change !== undefined) throw new CheckpointError(change);
     await this.#untilNumbersFree(signal);
     if (!(await portIsFree(port)))
@@ -107,7 +113,18 @@ export class SavedEngine implements Checkpoint {
     }
   }
 
+  /** Its image makes room for another engine's; it will be started afresh. */
+  async giveWay(to: EngineId): Promise<void> {
+    const { onProblem, wanted } = this.#means;
+    const { engine, image } = this.#saved;
+    this.#gaveWay = `its image was removed to make room for that of ${to}`;
+    wanted(this);
+    await image.drop();
+    onProblem(`${engine}: ${this.#gaveWay} (checkpoint.images_max_mib); it will be started afresh`);
+  }
+
   async #letBe(): Promise<void> {
+    this.#means.wanted(this);
     this.#saved.release();
     this.#means.images?.release(this.#saved.image.path);
   }

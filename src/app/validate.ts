@@ -1,17 +1,26 @@
+import { rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { artifactMib } from '../adapters/artifact-size.ts';
+import type { CriuCheckpoints } from '../adapters/checkpoints.ts';
+import { SystemLinks } from '../adapters/links.ts';
 import { mainMemory } from '../adapters/main-memory.ts';
 import { openProcesses, type SystemProcesses } from '../adapters/processes.ts';
 import { systemClock } from '../adapters/system-clock.ts';
 import type { Config, ModelConfig } from '../config/schema.ts';
 import { DEPTH, LEVELS } from '../config/sleep-levels.ts';
 import { modelId } from '../core/kinds.ts';
-import type { Driver } from '../engines/driver.ts';
+import type { Backend, Driver } from '../engines/driver.ts';
 import { createLog } from '../observe/log.ts';
 import { stderrSink } from '../observe/log-sink.ts';
 import { readLogSettings } from '../observe/levels.ts';
 import type { Clock } from '../ports/clock.ts';
+import type { EngineHttp } from '../ports/engine-http.ts';
+import type { Links } from '../ports/links.ts';
+import type { Programs } from '../ports/programs.ts';
 import type { Identity, TrialLevel } from '../ports/verdicts.ts';
 import { levelOf } from '../validate/judge.ts';
 import { asked } from '../validate/levels.ts';
+import { withLimits } from '../validate/limits.ts';
 import type { Result } from '../validate/observed.ts';
 import { report } from '../validate/report.ts';
 import { tableText } from '../validate/table.ts';
@@ -19,7 +28,6 @@ import type { TrialLimits } from '../validate/trial.ts';
 import { allWell, validate } from '../validate/validation.ts';
 import { verdictsOf } from '../validate/verdicts.ts';
 import { callable } from './callable.ts';
-import { keptImages } from './checkpoints.ts';
 import { EXIT } from './exit.ts';
 import { driverOf, identityOf, versionOf } from './identity.ts';
 import { ms } from './times.ts';
@@ -41,6 +49,8 @@ export type ValidateOptions = {
 };
 
 const MARGIN_MS = 5_000;
+const VERSION_MS = 5_000;
+const MIB = 1_048_576;
 const LONGEST_ANSWER_MS = 600_000;
 
 /** Tries the sleep levels of one model and remembers what came of it. Resolves to the exit code. */
@@ -85,26 +95,47 @@ async function run(options: ValidateOptions, means: Means, signal: AbortSignal):
   const { config, name, model, cycles, json, out, say, env } = options;
   const { clock, processes, warned } = means;
   await processes.reapLeftovers();
-  const { programs, http, gpu, checkpoints } = workshopOf({ config, env, ...means });
-  await checkpoints.sweep(keptImages(config));
-  const results = await validate(
-    {
-      asked: asked(options.levels),
-      cycles,
-      subject: {
-        backend: model.backend,
-        works: LEVELS[model.backend].works,
-        allowed: model.levels_allowed,
-        sleepsItself: model.backend === 'vllm_serve',
+  const place = placeOf(config);
+  const { programs, http, gpu, checkpoints } = workshopOf({ config: place.config, env, ...means });
+  await checkpoints.sweep();
+  let said: string | undefined;
+  let bench: Pick<CriuCheckpoints, 'lastBytes'> = checkpoints;
+  const tried = await clearing(place, () =>
+    validate(
+      {
+        asked: asked(options.levels),
+        cycles,
+        subject: {
+          backend: model.backend,
+          works: LEVELS[model.backend].works,
+          allowed: model.levels_allowed,
+          sleepsItself: model.backend === 'vllm_serve',
+        },
+        limits: limitsOf(model, config),
+        driverFor: (level) => {
+          const made = driverFor(level, options, place, means);
+          bench = made.checkpoints;
+          return made.driver;
+        },
       },
-      limits: limitsOf(model, config),
-      driverFor: (level) => driverFor(level, options, means),
-    },
-    { clock, http, gpu, memory: mainMemory(), progress: (line) => say(`${name}: ${line}`) },
-    signal,
+      {
+        ...{ clock, http, gpu, memory: mainMemory() },
+        progress: (line) => say(`${name}: ${line}`),
+        started: async (backend, until) => {
+          said ??= model.backend === 'vllm_serve' ? await saidVersion(backend, http, until) : undefined;
+        },
+        imageMib: () => (bench.lastBytes === undefined ? undefined : bench.lastBytes / MIB),
+      },
+      signal,
+    ),
+  );
+  const results = await withLimits(
+    tried,
+    await factsOf(model),
+    await linksOf(model, place.config, { programs, processes }),
   );
   const driver = await driverOf(config, { programs, processes });
-  const version = await versionOf(model, { processes });
+  const version = said ?? (await versionOf(model, { processes }));
   const identity: Identity = { ...(await identityOf(model, driver, { programs })), version };
   await remember(results, name, identity, { clock, config, warned });
   out(json ? `${JSON.stringify(report(name, identity, results), undefined, 2)}\n` : tableText(results));
@@ -126,14 +157,68 @@ async function remember(
   }
 }
 
+type Place = {
+  readonly config: Config;
+  readonly conversationsIn: string;
+  /** Removes what was kept there. */
+  clear(): Promise<void>;
+};
+
+async function clearing<T>(place: Place, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } finally {
+    await place.clear();
+  }
+}
+
+/** What engines leave on disk while they are tried is kept apart from what they have left there while they served. */
+function placeOf(config: Config): Place {
+  const conversationsIn = join(config.state_dir, 'validation');
+  const images_dir = join(config.checkpoint.images_dir, 'validation');
+  return {
+    config: { ...config, checkpoint: { ...config.checkpoint, images_dir, keep_images: false } },
+    conversationsIn,
+    async clear() {
+      for (const folder of [conversationsIn, images_dir]) await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** What a running vLLM says of itself; its program takes long to say the same. */
+async function saidVersion({ origin }: Backend, http: EngineHttp, signal: AbortSignal): Promise<string | undefined> {
+  const answer = await http.call({ method: 'GET', url: `${origin}/version`, limitMs: VERSION_MS, signal });
+  return answer.kind === 'answered' ? /"version":\s*"([^"]+)"/.exec(answer.body)?.[1] : undefined;
+}
+
+async function factsOf(model: ModelConfig) {
+  const path = 'model_path' in model ? model.model_path : undefined;
+  return { modelMib: path === undefined ? undefined : await artifactMib(path) };
+}
+
+async function linksOf(
+  model: ModelConfig,
+  { checkpoint, gpu }: Config,
+  { programs, processes }: { programs: Programs; processes: SystemProcesses },
+): Promise<Links> {
+  const nvidiaSmi = (await programs.find(gpu.nvidia_smi_path)) === undefined ? undefined : gpu.nvidia_smi_path;
+  const modelFile = 'model_path' in model ? model.model_path : undefined;
+  return new SystemLinks({ processes, nvidiaSmi, folder: dirname(checkpoint.images_dir), modelFile });
+}
+
 /** An engine that is started ready for the level, also where the settings leave it out. */
-function driverFor(level: TrialLevel, { config, name, model, env }: ValidateOptions, means: Means): Driver {
+function driverFor(
+  level: TrialLevel,
+  { name, model, env }: ValidateOptions,
+  { config, conversationsIn }: Place,
+  means: Means,
+): { readonly driver: Driver; readonly checkpoints: CriuCheckpoints } {
   const plain = levelOf(level);
   const levels_allowed = DEPTH.filter((one) => one === plain || model.levels_allowed.includes(one));
   const sleep_first = level === '4full' ? 'none' : 2;
   const tried = { ...config, checkpoint: { ...config.checkpoint, sleep_first } } as const;
-  const { driversOf } = workshopOf({ config: tried, env, ...means });
-  return driversOf(tried).makeDriver(
+  const { driversOf, checkpoints } = workshopOf({ config: tried, env, conversationsIn, ...means });
+  const driver = driversOf(tried).makeDriver(
     {
       model: modelId(name),
       replica: 0,
@@ -149,6 +234,7 @@ function driverFor(level: TrialLevel, { config, name, model, env }: ValidateOpti
       },
     },
   );
+  return { driver, checkpoints };
 }
 
 function limitsOf(model: ModelConfig, config: Config): TrialLimits {

@@ -27,6 +27,8 @@ export type WorkshopMeans = {
   readonly clock: Clock;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly warned: (message: string) => void;
+  /** The folder that conversations are kept below, if not the state folder. */
+  readonly conversationsIn?: string;
   /** Whether images are written to be kept for every later start. */
   readonly prepares?: boolean;
 };
@@ -48,7 +50,15 @@ const extensionOf = (env: WorkshopMeans['env']): Extension => ({
   pythonPath: env['PYTHONPATH'],
 });
 
-export function workshopOf({ config, processes, clock, env, warned, prepares = false }: WorkshopMeans): Workshop {
+export function workshopOf({
+  config,
+  processes,
+  clock,
+  env,
+  warned,
+  prepares = false,
+  conversationsIn = config.state_dir,
+}: WorkshopMeans): Workshop {
   const programs = systemPrograms(env);
   const http = engineHttp();
   const nvidia = new NvidiaSmi(config.gpu.nvidia_smi_path, { clock, programs, processes });
@@ -64,7 +74,7 @@ export function workshopOf({ config, processes, clock, env, warned, prepares = f
     prepares,
     warned,
   };
-  const conversations = conversationsOf(config);
+  const conversations = conversationsOf({ ...config, state_dir: conversationsIn });
   const files = engineFiles(join(config.state_dir, 'engine-files'));
   const extension = extensionOf(env);
   const ports = { clock, processes, programs, http, stubs: stubServers, nearest, conversations, extension, files };

@@ -92,7 +92,7 @@ export const CheckpointSchema = z.strictObject({
   ),
   images_max_mib: key(
     count(0, 1_073_741_824).default(0),
-    'How much all images together may take. Those that only wait for a later start make room, the longest unused first; an engine whose image would not fit all the same is stopped instead. 0: what the disk has.',
+    'How much all images together may take. Others make room for a new one: those that only wait for a later start, then those that have slept the longest. An engine whose image would not fit all the same is stopped instead. 0: what the disk has.',
   ),
   keep_images: key(
     z.boolean().default(false),

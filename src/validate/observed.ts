@@ -1,4 +1,5 @@
 import type { Done } from '../engines/driver.ts';
+import type { Link } from '../ports/links.ts';
 import type { ProcessMemory } from '../ports/process-memory.ts';
 import type { TrialLevel } from '../ports/verdicts.ts';
 import type { Comparison } from './compare.ts';
@@ -16,6 +17,10 @@ export type GpuHeld =
   | { readonly kind: 'devices'; readonly mib: number }
   | { readonly kind: 'unseen'; readonly why: string };
 
+/** What moved in a leg, over what, and how many times as long it took as the link alone would. */
+type Limit = { readonly link: Link; readonly mib: number; readonly ratio: number };
+export type Limits = { readonly sleep: Limit | undefined; readonly wake: Limit | undefined };
+
 /** One sleep and one wake, with what was seen before, between and after. What was not come to is undefined. */
 export type Cycle = {
   readonly before: Held;
@@ -28,6 +33,9 @@ export type Cycle = {
   readonly answerMs?: number;
   readonly stream?: string | undefined;
   readonly awake?: Held;
+  /** The size of the image it was on disk as. */
+  readonly imageMib?: number | undefined;
+  readonly limits?: Limits;
   /** What broke it off. */
   readonly broken?: { readonly during: 'sleep' | 'wake' | 'answer'; readonly why: string };
 };

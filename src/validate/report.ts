@@ -1,5 +1,5 @@
 import type { Identity } from '../ports/verdicts.ts';
-import type { Cycle, Held, Result } from './observed.ts';
+import type { Cycle, Held, Limits, Result } from './observed.ts';
 import { measure } from './table.ts';
 import { allWell } from './validation.ts';
 
@@ -27,7 +27,7 @@ export function report(model: string, { version, backend, driver }: Identity, re
   };
 }
 
-function cycleRow({ sleep, wake, answer, answerMs, before, asleep, awake, pidBefore, pidAfter }: Cycle) {
+function cycleRow({ sleep, wake, answer, answerMs, before, asleep, awake, pidBefore, pidAfter, limits }: Cycle) {
   return {
     sleep_secs: secs(sleep?.actMs),
     clear_secs: secs(sleep?.proofMs),
@@ -40,7 +40,13 @@ function cycleRow({ sleep, wake, answer, answerMs, before, asleep, awake, pidBef
     before: memory(before),
     asleep: memory(asleep),
     awake: memory(awake),
+    ratio_to_limit: { sleep: limitOf(limits?.sleep), wake: limitOf(limits?.wake) },
   };
+}
+
+function limitOf(limit: Limits['sleep']) {
+  if (limit === undefined) return null;
+  return { ratio: Number(limit.ratio.toPrecision(3)), link: limit.link, mib: Math.round(limit.mib) };
 }
 
 function memory(held: Held | undefined) {

@@ -18,6 +18,8 @@ export function tableText(results: readonly Result[]): string {
   if (said.length > 0) lines.push('', ...said);
   const legs = results.flatMap(legsOf);
   if (legs.length > 0) lines.push('', 'Legs:', ...legs.map((leg) => `  ${leg}`));
+  const limits = results.flatMap(limitsOf);
+  if (limits.length > 0) lines.push('', 'Beside what the machine can do:', ...limits.map((limit) => `  ${limit}`));
   return `${[...lines, '', verdict(results)].join('\n')}\n`;
 }
 
@@ -79,6 +81,17 @@ function legsOf({ level, observed }: Result): string[] {
       answerMs !== undefined && `first answer ${inSecs(answerMs)}`,
     ].filter((leg) => typeof leg === 'string');
     return `${label(level)} cycle ${at + 1}: ${legs.join(', ')}`;
+  });
+}
+
+/** What each leg of the last cycle is to what its link can do; the first cycle has much to do for the first time. */
+function limitsOf({ level, observed }: Result): string[] {
+  const { limits } = observed?.cycles.at(-1) ?? {};
+  return (['sleep', 'wake'] as const).flatMap((leg) => {
+    const limit = limits?.[leg];
+    if (limit === undefined) return [];
+    const { ratio, link, mib } = limit;
+    return `${label(level)} ${leg}: ${ratio.toPrecision(2)} times what ${Math.round(mib)} MiB take by ${link} alone`;
   });
 }
 

@@ -1,5 +1,5 @@
 import { after } from '../core/kinds.ts';
-import { DriverError, type Done, type Driver, type Order } from '../engines/driver.ts';
+import { DriverError, type Backend, type Done, type Driver, type Order } from '../engines/driver.ts';
 import { pause, unlessAborted } from '../engines/wait.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { EngineHttp } from '../ports/engine-http.ts';
@@ -18,6 +18,10 @@ export type TrialMeans = {
   readonly http: EngineHttp;
   readonly gpu: Gpu;
   readonly memory: MainMemory;
+  /** Told of each engine once it is ready. Never rejects. */
+  readonly started: (backend: Backend, signal: AbortSignal) => Promise<void>;
+  /** How much the engine that sleeps takes on disk now; undefined: nothing. */
+  readonly imageMib: () => number | undefined;
   /** Told what goes on, for a person who waits. */
   readonly progress: (line: string) => void;
 };
@@ -104,6 +108,7 @@ class Trial {
     const started = await this.#order(limits.startMs, 'the start', (order) => driver.start(order)).catch((error) => {
       throw new Untried('engine', `a fresh engine does not start: ${wordsOf(error)}`);
     });
+    if (driver.backend !== undefined) await this.#means.started(driver.backend, this.#signal);
     await this.#mustBePossible();
     const sample = await this.#sample();
     let before = await this.#look();
@@ -176,7 +181,7 @@ class Trial {
     let cycle: Cycle = { before, pidBefore };
     this.#tell(`it is put to sleep${of}`);
     try {
-      cycle = { ...cycle, sleep: await this.#sleep() };
+      cycle = { ...cycle, sleep: await this.#sleep(), imageMib: this.#imageMib() };
     } catch (error) {
       this.#mayGoOn();
       const asleep = await this.#look();
@@ -202,6 +207,10 @@ class Trial {
     const stream = await this.#questioner.stream(this.#asking());
     const awake = await this.#settled((held) => notBack(level, before, held));
     return { ...cycle, stream, awake };
+  }
+
+  #imageMib(): number | undefined {
+    return levelOf(this.#terms.level) === 4 ? this.#means.imageMib() : undefined;
   }
 
   #sleep(): Promise<Done> {

@@ -77,13 +77,18 @@ function checkpointsOf(command: string, images: ImageStore, processes: SystemPro
 
 type Engine = { child: Child; readonly port: number; readonly origin: string };
 
-async function started({ processes, folder, llama }: Scene): Promise<Engine> {
+type Argv = [string, ...string[]];
+
+async function started(
+  { processes, folder, llama }: Scene,
+  wrapped: (argv: Argv) => Argv = (argv) => argv,
+): Promise<Engine> {
   const port = await processes.freePort();
   const flags = ['--threads', '1', '--parallel', '2', '--ctx-size', '2048', '--no-ui', '--offline'];
   const child = await processes.spawn({
     engine,
     model,
-    argv: [llama, '--port', String(port), '--model', await randomModel({ seed: 1 }), ...flags],
+    argv: wrapped([llama, '--port', String(port), '--model', await randomModel({ seed: 1 }), ...flags]),
     env: { TEST_FOLDER: folder },
     cwd: undefined,
     port,
@@ -184,6 +189,26 @@ test('ten times to disk and back: the same process, the same answer, and nothing
   await on.child.exited;
   expect(readdirSync(join(scene.folder, 'state/engines'))).toEqual([]);
   expect(scene.problems).toEqual([]);
+});
+
+test('a command of several processes goes to disk and comes back as all of them', async ({ expect, scene }) => {
+  await scene.checkpoints.hindrance();
+  // A shell that waits for two children, one of which is the server.
+  const on = await started(scene, (argv) => [
+    '/bin/sh',
+    '-c',
+    `sleep 600 & ${argv.map((word) => `'${word}'`).join(' ')} & wait`,
+  ]);
+  const everyone = (await on.child.everyone()).toSorted();
+  expect(everyone).toHaveLength(3);
+  const before = await say(on);
+  const checkpoint = await save(scene, on);
+  expect(await on.child.members()).toEqual([]);
+  await restored(checkpoint, on);
+  await checkpoint.drop();
+  expect((await on.child.everyone()).filter((pid) => everyone.includes(pid)).toSorted()).toEqual(everyone);
+  expect(await say(on)).toEqual({ text: before.text, read: 1, cached: before.read - 1 });
+  await end(on);
 });
 
 test('its image is for nobody else to read, and its record names the process that came back', async ({

@@ -131,6 +131,26 @@ test('an engine that cannot be written to disk is stopped, why is told, and the 
   expect((await catnap.engine('alpha')).pid).not.toBe(pid);
 });
 
+test('where only one fits, the one that has been on disk makes room, and is started afresh when it is wanted', async ({
+  expect,
+  start,
+  disk,
+}) => {
+  const catnap = await start(await disk.config({ images_max_mib: 20 }));
+  const { text } = await say(catnap, 'alpha');
+  await say(catnap, 'beta');
+  expect(disk.saved()).toHaveLength(1);
+  await catnap.ask('/control/sleep', {
+    body: JSON.stringify({ model: 'beta', level: 4 }),
+    headers: { 'content-type': 'application/json' },
+  });
+  expect(disk.saved()).toEqual([expect.stringMatching(/^beta-0/)]);
+  expect(catnap.facts('warned').map(({ message }) => message)).toEqual([
+    expect.stringMatching(/^alpha#0: its image was removed to make room for that of beta#0/),
+  ]);
+  expect(await say(catnap, 'alpha')).toMatchObject({ text, cached: 0 });
+});
+
 test('without criu an engine is stopped, and what to install is told', async ({ expect, start, disk }) => {
   const catnap = await start(await disk.config({ criu_path: '/no/such/criu' }));
   await say(catnap, 'alpha');

@@ -204,8 +204,13 @@ test('those that only wait make room, the longest unused first, and those that a
   writeFileSync(join(mine.path, 'pages-1.img'), 'x'.repeat(1_000));
   expect(await room.lackOfRoom(15_000)).toBeUndefined();
   expect([existsSync(old), existsSync(newer), existsSync(mine.path)]).toEqual([false, true, true]);
+  // Nobody gives way for what would not fit all the same.
   expect(await room.lackOfRoom(39_000)).toMatch(/of checkpoint.images_max_mib/);
-  expect([existsSync(newer), existsSync(mine.path)]).toEqual([false, true]);
+  expect([existsSync(newer), existsSync(mine.path)]).toEqual([true, true]);
+  const gone: string[] = [];
+  const sleeper = { bytes: 13_000, giveWay: async () => (gone.push('mine'), mine.drop()) };
+  expect(await room.lackOfRoom(39_000, [sleeper])).toBeUndefined();
+  expect([existsSync(newer), gone]).toEqual([false, ['mine']]);
 });
 
 test('in a folder that others may have written to there is nothing to bring back', async ({ expect }) => {

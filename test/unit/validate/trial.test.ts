@@ -121,6 +121,8 @@ function scene(engine: Engine, ...others: readonly Engine[]) {
     },
     memory: { of: async (pids: readonly number[]) => ({ count: pids.length, bytes: 1, privateBytes: 1 }) },
     progress: (line: string) => void told.push(line),
+    started: async () => undefined,
+    imageMib: () => 100,
   };
   /** Lets time go on until it is over. */
   async function run<T>(work: Promise<T>): Promise<T> {
