@@ -11,9 +11,9 @@ export const LOADS: readonly Row[] = [
     72,
     'gpus: as many as there are, each in the words of its tool',
     async (app, expect) => {
-      for (const { used_mib, total_mib, used_over_total } of (await gpuMemory(app)).gpus) {
-        expect(used_over_total).toBe(`${used_mib}MiB / ${total_mib}MiB`);
-      }
+      const { gpus } = await gpuMemory(app);
+      const texts = gpus.map(({ used_mib: used, total_mib: total }) => `${used}MiB / ${total}MiB`);
+      expect(gpus.map(({ used_over_total: text }) => text)).toEqual(texts);
     },
   ],
   [

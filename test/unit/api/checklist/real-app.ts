@@ -8,7 +8,7 @@ import { App } from '../../../../src/app/app.ts';
 import type { Fact } from '../../../../src/core/facts.ts';
 import { chatBody, JSON_BODY } from '../../../helpers/catnap.ts';
 import { ask, type Reply } from '../../../helpers/client.ts';
-import { goodConfig } from '../../../helpers/config.ts';
+import { goodConfig, load } from '../../../helpers/config.ts';
 import { EventStream } from '../../../helpers/event-stream.ts';
 import { httpUpstream, seen, type Upstream } from '../../../helpers/upstream.ts';
 import { waitFor } from '../../../helpers/wait-for.ts';
@@ -111,6 +111,8 @@ export class RealApp {
       config: goodConfig(this.#config()),
       metricsPortAsked: false,
       unconfigured: false,
+      read: () => load(this.#config()),
+      files: [],
       log: { report: (fact) => this.facts.push(fact), showsOutput: false, engineLine: () => {} },
       clock: systemClock(),
       version: '1.2.3',
