@@ -2,7 +2,7 @@ import type { ModelId } from '../../../src/core/kinds.ts';
 import type { StageEffect, StageEvent } from '../../../src/core/stage-events.ts';
 import { isHealthy } from '../plan.ts';
 import { must } from '../violation.ts';
-import { describe, isKept, memberOf, ROUNDING, type Checker, type Scene } from './checker.ts';
+import { describe, isKept, ROUNDING, type Checker, type Scene } from './checker.ts';
 
 /**
  * A stage with nothing to do goes home when it is time and at no other, and gives way at once to whoever is asked for. A start that nobody waits for is let
@@ -45,7 +45,9 @@ export class LeisureChecker implements Checker {
     const { idleTarget } = plan.extras;
     this.#wasBusy = book.anyoneWaits || book.open.size > 0;
     if (this.#wasBusy) this.#wasHome = false;
-    else if (idleTarget !== undefined) this.#wasHome ||= memberOf(this.#scene, idleTarget.model).part.kind === 'on';
+    // The config may have it no more.
+    else if (idleTarget !== undefined)
+      this.#wasHome ||= theatre.stage.members.get(idleTarget.model)?.part.kind === 'on';
     this.#coming.clear();
     for (const [model, { part, swap, lane }] of theatre.stage.members) {
       if (part.kind === 'entering') this.#coming.add(model);
