@@ -36,6 +36,7 @@ import { bodyStore, reception, type Reception, type ReceptionMeans, type Setting
 import { Reloader } from './reloader.ts';
 import { plansAfter, remembering, revisionOf, withOld } from './revision.ts';
 import { enginesOf, preloadsOn, stageOf, type StageMeans } from './stage-plan.ts';
+import { Footprints } from './footprints.ts';
 import { plansOf, specOf, type StagePlan } from './stages.ts';
 import { createTelling, type Telling } from './telling.ts';
 import { ms } from './times.ts';
@@ -86,6 +87,7 @@ export class App {
   readonly #driversOf: Workshop['driversOf'];
   readonly #reloader: Reloader;
   readonly #stageMeans: StageMeans;
+  readonly #footprints: Footprints;
   /** As it is used, and as it was read: verdicts may have taken levels out of it. */
   #config: Config;
   #written: Config;
@@ -132,13 +134,15 @@ export class App {
       for (const leftover of await processes.reapLeftovers()) {
         telling.reporter.report({ kind: 'leftover-reaped', ...leftover });
       }
-      const plans = await plansOf(judged.config, { processes, clock, env: options.env, warn });
+      const footprints = await Footprints.open(judged.config, warn);
+      const plans = await plansOf(judged.config, { processes, clock, env: options.env, warn, learned: footprints.of });
       const known = {
         file: costs,
         known: await costs.read(),
         verdicts: judged.verdicts,
         absent,
         plans,
+        footprints,
         written: config,
       };
       app = new App({ ...options, config: judged.config }, telling, processes, output, known);
@@ -185,7 +189,8 @@ export class App {
     const overrides = this.#overrides;
     const engines = enginesOf(config, known.plans, { drivers: driversOf(config), overrides, absent: known.absent });
     const commons = new Commons(config.policy.max_parallel_loads);
-    this.#stageMeans = { commons, absent: known.absent };
+    this.#footprints = known.footprints;
+    this.#stageMeans = { commons, absent: known.absent, learned: known.footprints.of };
     const stages = known.plans.map((plan) => specOf(plan, stageOf(config, plan, known.known, this.#stageMeans)));
     this.#stages = stages;
     for (const impossible of waitsNotToBeKept(stages, config.policy)) warned(impossible);
@@ -193,7 +198,7 @@ export class App {
     const bug = (error: unknown): void => this.#bug(error);
     const view = () => this.#supervisor.view();
     const kinOf = kinFrom(processes.host.table);
-    this.#vram = new VramBook({ gpu, view, kinOf, bug });
+    this.#vram = new VramBook({ gpu, view, kinOf, bug, saw: known.footprints.saw });
     this.#readings = new Readings({ clock, gpu, view, kinOf, residentBytes, bug });
     this.#bodies = bodyStore(config);
     this.#prefetcher = prefetcherOf({ config: () => this.#settings().config, clock, reporter: telling.reporter, view });
@@ -324,6 +329,7 @@ export class App {
     const changed = new Set([...changes.added, ...changes.changed.map(({ model }) => model)]);
     const config = withOld(judged.config, this.#config, changed);
     const costs = new Map([...this.#knownCosts, ...this.#supervisor.costs()]);
+    this.#footprints.follow(config);
     const plans = plansAfter(this.#plans, config);
     const stages = plans.map((plan) => specOf(plan, stageOf(config, plan, costs, this.#stageMeans)));
     const drivers = this.#driversOf(config);

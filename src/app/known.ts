@@ -1,3 +1,4 @@
+import type { Footprints } from './footprints.ts';
 import type { Config } from '../config/schema.ts';
 import type { SleepLevel } from '../core/kinds.ts';
 import type { CostFile, CostsByModel } from '../ports/cost-file.ts';
@@ -11,6 +12,7 @@ export type Known = {
   readonly verdicts: ReadonlyMap<string, readonly Verdict[]>;
   readonly absent: ReadonlyMap<SleepLevel, string>;
   readonly plans: readonly StagePlan[];
+  readonly footprints: Footprints;
   /** The config before that was taken into account. */
   readonly written: Config;
 };

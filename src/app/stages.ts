@@ -122,11 +122,12 @@ export async function plansOf(
     readonly clock: Clock;
     readonly env: Readonly<Record<string, string | undefined>>;
     readonly warn: (message: string) => void;
+    readonly learned: Learned;
   },
 ): Promise<readonly StagePlan[]> {
-  const { processes, clock, env, warn } = means;
+  const { processes, clock, env, warn, learned } = means;
   const gpu = new NvidiaSmi(config.gpu.nvidia_smi_path, { clock, programs: systemPrograms(env), processes });
-  return planned(config, await survey(config, gpu, warn), () => undefined);
+  return planned(config, await survey(config, gpu, warn), learned);
 }
 
 export const specOf = ({ name, gpus, counts }: StagePlan, options: StageOptions): StageSpec => ({

@@ -13,6 +13,8 @@ type Means = {
   readonly view: () => StageView;
   readonly kinOf: KinOf;
   readonly bug: (error: unknown) => void;
+  /** What one engine takes, by the account of its own processes, as the config has it started. */
+  readonly saw?: (model: ModelId, mib: number) => void;
 };
 
 /** A load that is under way: what the GPUs held when it began, and whether nothing else has moved since. */
@@ -89,7 +91,10 @@ export class VramBook implements Reporter {
     const [before, after, kin] = await Promise.all([load.before, this.#read(), this.#means.kinOf(leaders)]);
     if (after === undefined) return;
     const own = new Set(leaders.flatMap((leader) => kin.get(leader) ?? [leader]));
-    const mib = ownMib(after, own) ?? (before && load.alone ? usedMib(after) - usedMib(before) : 0);
+    const ownKnown = ownMib(after, own);
+    if (ownKnown !== undefined && Object.keys(view.override).length === 0)
+      this.#means.saw?.(model, ownKnown / replicas);
+    const mib = ownKnown ?? (before && load.alone ? usedMib(after) - usedMib(before) : 0);
     if (mib <= 0) return;
     this.#kinds.set(model, kindOf(view));
     const seen = this.#seen.get(model) ?? new Map<number, number>();
