@@ -20,14 +20,14 @@ import { EventStream } from './event-stream.ts';
 const ENGINE = join(import.meta.dirname, '../fixtures/engine.ts');
 const MODELS = ['a', 'b', 'c', 'org/d', 'e'] as const;
 
-/** Five models, of which one or two fit: one that requests wake, one that only operators do, one of three engines, one that sleeps, and a process. */
+/** Five models, of which one or two fit: one that requests wake, one that only operators do, one of two engines, one that sleeps, and a process. */
 export const STORM: ConfigInput = {
   gpu: { capacity_mib: 2 },
   policy: { request_timeout_secs: 2, drain_timeout_secs: 2 },
   models: {
     a: { backend: 'stub', token_ms: 5, tokens: 8, start_ms: 10, footprint: { gpu_mib: 1 } },
     b: { backend: 'stub', activation: 'explicit', start_ms: 20, footprint: { gpu_mib: 2 } },
-    c: { backend: 'stub', replica_max: 3, start_ms: 15, first_token_ms: 20, footprint: { gpu_mib: 1 } },
+    c: { backend: 'stub', replica_max: 2, start_ms: 15, first_token_ms: 20, footprint: { gpu_mib: 1 } },
     'org/d': {
       backend: 'stub',
       sleep_level: 1,
@@ -165,7 +165,7 @@ function orderOf(random: Random, request: string | undefined): Order {
     case 0:
     case 1:
     case 2: {
-      const body = random.chance(0.3) ? { replicas: random.int(1, 3) } : {};
+      const body = random.chance(0.3) ? { replicas: random.int(1, 2) } : {};
       return { ...told, path: `${at}/load${how}`, body, read: ModelRow };
     }
     case 3:
