@@ -80,6 +80,11 @@ export class Catnap {
     return { totalMs: at - from, answerMs: engineMs(timing), legs };
   }
 
+  /** One request, to its end. */
+  async ask(model: string, signal: AbortSignal): Promise<void> {
+    await firstByte(this.#listeningPort, model, signal);
+  }
+
   /** How the engine of an awake model was started. */
   async recipe(model: string, signal: AbortSignal): Promise<Recipe> {
     const answer = await fetch(`http://127.0.0.1:${this.#listeningPort}${MODELS_PATH}`, { signal });
