@@ -93,7 +93,7 @@ async function inTurn(
 }
 
 function fieldOf(level: BenchLevel, folder: string): Promise<Field> {
-  if (level === '4' || level === '5') return llamaField(level);
+  if (level === '4' || level === '5') return llamaField(level, folder);
   return Promise.resolve(labField(level === 'hybrid' ? level : level === '1' ? 1 : level === '2' ? 2 : 3, folder));
 }
 
@@ -106,14 +106,14 @@ const tiny = (file: string, level: 4 | 5): ModelInput => ({
   extra_args: ['--threads', '1'],
 });
 
-async function llamaField(level: '4' | '5'): Promise<Field> {
+async function llamaField(level: '4' | '5', folder: string): Promise<Field> {
   const server = await requireLlama();
   const [alpha, beta] = await Promise.all([randomModel({ seed: 1 }), randomModel({ seed: 2 })]);
   const sleep_level = level === '4' ? 4 : 5;
   const models = { alpha: tiny(alpha, sleep_level), beta: tiny(beta, sleep_level) };
   const config: ConfigInput = { llama_server_command: server, models };
   const none = { env: {} };
-  if (level === '5') return { engine: 'llama-server', config, byHand: (folder) => new Restarting(folder), ...none };
+  if (level === '5') return { engine: 'llama-server', config, byHand: (own) => new Restarting(own), ...none };
   const criu = await requireCriu({
     skip: (reason = 'no criu') => {
       throw new Error(reason);
@@ -121,8 +121,8 @@ async function llamaField(level: '4' | '5'): Promise<Field> {
   });
   return {
     engine: 'llama-server, criu',
-    config: { ...config, checkpoint: { criu_path: criu, images_dir: mkdtempSync(join(tmpdir(), 'catnap-images-')) } },
-    byHand: (folder) => new CriuByHand(criu, folder),
+    config: { ...config, checkpoint: { criu_path: criu, images_dir: join(folder, 'images') } },
+    byHand: (own) => new CriuByHand(criu, own),
     ...none,
   };
 }
