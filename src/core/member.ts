@@ -89,6 +89,8 @@ export class Member {
   readonly demand = new Demand();
   readonly #inFlight: Map<EngineId, number>;
   readonly #lentAt = new Map<TicketId, Millis>();
+  /** Its engines that were told to be awake and have said nothing since: they are at rest no more. */
+  readonly #called = new Set<EngineId>();
   /** Its engines that served until they were told to go. */
   readonly #partingFromService = new Set<EngineId>();
   /** Those that go deeper from their sleep. */
@@ -191,7 +193,7 @@ export class Member {
   }
 
   get atRest(): boolean {
-    return this.#every(atRest);
+    return this.#called.size === 0 && this.#every(atRest);
   }
 
   /** How much it takes, or would, of the room that is shared. Those that are kept have room of their own. */
@@ -210,12 +212,13 @@ export class Member {
 
   /** Whether its engines are put away as `goal` says: one that sleeps and has just been told to end or to go deeper is not. */
   isAway(goal: EngineGoal): boolean {
+    if (this.#called.size > 0) return false;
     return this.#every((phase) => (phase.kind === 'asleep' ? isDone(goal, phase.level) : atRest(phase)));
   }
 
   /** Whether it has no process at all. */
   get gone(): boolean {
-    return this.#every((phase) => phase.kind === 'off' || phase.kind === 'failed');
+    return this.#called.size === 0 && this.#every((phase) => phase.kind === 'off' || phase.kind === 'failed');
   }
 
   get awake(): boolean {
@@ -285,7 +288,17 @@ export class Member {
     if (before.kind === 'asleep' && phase.kind === 'falling-asleep') this.#deepening.add(engine);
     else this.#deepening.delete(engine);
     this.phases.set(engine, phase);
+    this.#called.delete(engine);
     this.stale &&= !this.gone;
+  }
+
+  /** Its engines have been told to be awake. Those at rest begin at once, and what they say of it may come after something else. */
+  called(atOnce: boolean, now: Millis): void {
+    for (const engine of this.engines) {
+      const phase = this.phases.get(engine);
+      const waits = phase?.kind === 'failed' && !atOnce && phase.retryAt > now;
+      if (phase !== undefined && atRest(phase) && !waits) this.#called.add(engine);
+    }
   }
 
   /** Somebody asks for it. */

@@ -106,6 +106,7 @@ export class Turns {
     member.part = { kind: 'entering' };
     member.lane.pause(now);
     this.#replies.setGoal(member.engines, { kind: 'awake' }, atOnce);
+    member.called(atOnce, now);
     member.swap?.entering(level, now);
   }
 

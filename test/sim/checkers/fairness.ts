@@ -62,7 +62,9 @@ export class FairnessChecker implements Checker {
       const away = member.part.kind === 'out' || member.part.kind === 'summoned';
       const startable = trulyAtRest(this.#scene, member) && !this.#pauses(member);
       if (!away || !startable || this.#scene.book.first(model) === undefined) continue;
-      const waits = roomOf(member) > 0 || (member.part.kind === 'summoned' && loadsAreTaken(this.#scene));
+      // A start that ran out of memory waits for those who make more room, whatever it takes of the budget.
+      const heldUp = loadsAreTaken(this.#scene) || member.roomIsComing;
+      const waits = roomOf(member) > 0 || (member.part.kind === 'summoned' && heldUp);
       must(waits, `${model} needs no room, and somebody waits for it`);
       this.#able.add(model);
     }

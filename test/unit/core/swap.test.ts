@@ -27,8 +27,13 @@ describe('a record', () => {
 
   test('has no leg that did not happen', ({ expect }) => {
     const swap = new Swap(1, b, [], millis(0));
-    swap.entering(5, millis(0));
     expect(swap.finish('withdrawn', millis(90))).toMatchObject({ legs: {}, totalMs: 90, overheadMs: 90, level: 5 });
+  });
+
+  test('books a start that was called off as the start it was', ({ expect }) => {
+    const swap = new Swap(1, b, [], millis(0));
+    swap.entering(5, millis(10));
+    expect(swap.finish('withdrawn', millis(90))).toMatchObject({ legs: { clear: 10, wake: 80 }, overheadMs: 0 });
   });
 
   test('has the legs of the last of several that go', ({ expect }) => {
