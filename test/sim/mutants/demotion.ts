@@ -27,6 +27,11 @@ export const DEMOTION: readonly Mutant[] = [
   demotion('who is on stays on', "if (member.part.kind === 'on') due = soonest(due, this.#nextAt(member));", ''),
   demotion('another mode is not looked at', 'mode === this.#mode ? this', 'mode !== undefined ? this'),
   member(
+    'who was told to start takes no room before it says so',
+    'if (phase !== undefined && atRest(phase) && !waits) this.#called.add(engine);',
+    'void waits;',
+  ),
+  member(
     'a sleeper that is to go deeper counts as there',
     "goal.kind !== 'off' && (goal.kind === 'awake' || !isDeeper(goal.level, level));",
     "goal.kind !== 'off' || level === undefined;",
