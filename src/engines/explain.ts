@@ -29,7 +29,7 @@ const CAUSES: readonly Cause[] = [
   },
   {
     pattern:
-      /out of (device |host )?memory|outofmemory|cuda(Malloc|MallocAsync)? failed|hipMalloc failed|failed to allocate|allocation failed|not enough memory|insufficient memory|out_of_device_memory|OutOfDeviceMemory|bad_alloc|no available memory for the cache blocks|insufficient vram|memory capacity is unbalanced/i,
+      /out of (device |host )?memory|outofmemory|cuda(Malloc|MallocAsync)? failed|hipMalloc failed|failed to allocate|allocation failed|not enough memory|insufficient memory|out_of_device_memory|OutOfDeviceMemory|bad_alloc|no available memory for the cache blocks|insufficient vram|memory capacity is unbalanced|free memory on device .* is less than desired|larger than the available KV cache memory|unable to allocate \S+ buffer/i,
     except: /retrying without pipeline parallelism/i,
     gist: 'out of memory',
     trouble: 'out_of_memory',

@@ -84,6 +84,43 @@ const CASES: readonly { what: string; lines: readonly string[]; tells: string; t
     tells: 'out of memory: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.',
   },
   {
+    what: 'vLLM, less free than its share when it starts',
+    lines: [
+      '(EngineCore_DP0 pid=81) ERROR 11-20 12:00:00 [core.py:700] ValueError: Free memory on device cuda:0 (3.11/23.57 GiB) on startup is less than desired GPU memory utilization (0.9, 21.21 GiB). Decrease GPU memory utilization or reduce GPU memory used by other processes.',
+      '(APIServer pid=80) RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}',
+    ],
+    trouble: 'out_of_memory',
+    tells:
+      'out of memory: ValueError: Free memory on device cuda:0 (3.11/23.57 GiB) on startup is less than desired GPU memory utilization (0.9, 21.21 GiB). Decrease GPU memory utilization or reduce GPU memory used by other processes.',
+  },
+  {
+    what: 'vLLM, too little left for one request',
+    lines: [
+      "(EngineCore_DP0 pid=81) ERROR 11-20 12:00:00 [core.py:700] ValueError: To serve at least one request with the models's max seq len (131072), (16.00 GiB KV cache is needed, which is larger than the available KV cache memory (9.13 GiB).",
+    ],
+    trouble: 'out_of_memory',
+    tells:
+      "out of memory: ValueError: To serve at least one request with the models's max seq len (131072), (16.00 GiB KV cache is needed, which is larger than the available KV cache memory (9.13 GiB).",
+  },
+  {
+    what: 'vLLM, nothing left for its cache',
+    lines: [
+      '(EngineCore_DP0 pid=81) ERROR 11-20 12:00:00 [core.py:700] ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine.',
+    ],
+    trouble: 'out_of_memory',
+    tells:
+      'out of memory: ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine.',
+  },
+  {
+    what: 'llama-server, whose log of the allocator is off',
+    lines: [
+      '0.02.000.001 E llama_model_load: error loading model: unable to allocate CUDA0 buffer',
+      '0.02.000.002 E llama_model_load_from_file_impl: failed to load model',
+    ],
+    trouble: 'out_of_memory',
+    tells: 'out of memory: llama_model_load: error loading model: unable to allocate CUDA0 buffer',
+  },
+  {
     what: 'vLLM, a root cause that only the engine names',
     lines: [
       '(EngineCore_DP0 pid=81) ERROR 11-20 12:00:00 [core.py:700] Traceback (most recent call last):',
