@@ -73,31 +73,33 @@ export class CriuCheckpoints implements Checkpoints {
     const { host, images } = this.#means;
     if (images === undefined) throw new CheckpointError(NO_TABLE);
     const sleepers = [...this.#asleep].map((saved) => ({ bytes: saved.bytes, giveWay: () => saved.giveWay(engine) }));
-    const lack = await images.lackOfRoom(await memoryOf(await child.everyone()), sleepers);
-    if (lack !== undefined) throw new CheckpointError(lack);
-    const { pid } = child;
-    const image = await images.create({
-      engine,
-      model,
-      port,
-      pid,
-      mark: host.markOf(child),
-      savedAt: new Date().toISOString(),
-    });
-    const release = await host.hold(child, port);
-    const connected = ranks > 1;
+    const claim = await images.claim(await memoryOf(await child.everyone()), sleepers);
+    if ('lack' in claim) throw new CheckpointError(claim.lack);
     try {
-      await this.#dump(child, { image, connected }, signal);
-      await this.#untilGone(child, signal);
-      await image.seal();
-      this.#lastBytes = image.bytes;
-    } catch (error) {
-      await new SavedEngine({ of: child, port, image, release, connected, kept: 'no', engine }, this.#means).remove();
-      throw error;
+      const savedAt = new Date().toISOString();
+      const note = { engine, model, port, pid: child.pid, mark: host.markOf(child), savedAt };
+      const image = await images.create(note, claim);
+      let release = (): void => {};
+      const connected = ranks > 1;
+      const saved = new SavedEngine(
+        { of: child, port, image, release: () => release(), connected, kept: 'no', engine },
+        this.#means,
+      );
+      try {
+        release = await host.hold(child, port);
+        await this.#dump(child, { image, connected }, signal);
+        await this.#untilGone(child, signal);
+        await image.seal();
+        this.#lastBytes = image.bytes;
+      } catch (error) {
+        await saved.remove();
+        throw error;
+      }
+      this.#asleep.add(saved);
+      return saved;
+    } finally {
+      images.settle(claim);
     }
-    const saved = new SavedEngine({ of: child, port, image, release, connected, kept: 'no', engine }, this.#means);
-    this.#asleep.add(saved);
-    return saved;
   }
 
   async kept(engine: EngineId): Promise<KeptImage | undefined> {

@@ -58,8 +58,11 @@ type StoreOptions = {
 /** Which images of ours may outlive their catnap. */
 export type MayStay = (engine: string, prepared: boolean) => boolean;
 
-/** An image that can make room for another. */
+/** An image that can make room for another, unless it is wanted by the time it is asked to. */
 export type Yielding = { readonly bytes: number; giveWay(): Promise<void> };
+
+/** Room that is kept for an image while it is written. */
+type Claim = { readonly bytes: number; path: string | undefined };
 
 export type Found = { readonly image: Image; readonly manifest: ManifestOfImage; readonly passport: PassportOnDisk };
 
@@ -68,6 +71,11 @@ export class ImageStore {
   readonly #options: StoreOptions;
   /** Those that an engine of ours is to come back from. */
   readonly #held = new Set<string>();
+  /** Those that are on their way out. */
+  readonly #going = new Set<string>();
+  readonly #claims = new Set<Claim>();
+  /** One image after the other is promised its room, so that no two are promised the same. */
+  #promised: Promise<unknown> = Promise.resolve();
 
   constructor(options: StoreOptions) {
     this.#options = options;
@@ -99,11 +107,31 @@ export class ImageStore {
   }
 
   /**
-   * Why an image of this size would not fit. Where it would if others made room, they do: those that only wait for another
-   * start, the longest unused first, and then these. Nobody gives way for what would not fit all the same.
+   * Keeps room for an image of this size, or tells why it would not fit. Where it would if others made room, they do: those
+   * that only wait for another start, the longest unused first, and then these. Nobody gives way for what would not fit all the same.
    */
-  async lackOfRoom(bytes: number, sleepers: readonly Yielding[] = []): Promise<string | undefined> {
-    const waiting = (await this.#waiting()).map(({ image }) => ({ bytes: image.bytes, giveWay: () => image.drop() }));
+  claim(bytes: number, sleepers: readonly Yielding[] = []): Promise<Claim | { readonly lack: string }> {
+    const promise = this.#promised.then(async () => {
+      const lack = await this.#lackOfRoom(bytes, sleepers);
+      if (lack !== undefined) return { lack };
+      const claim: Claim = { bytes, path: undefined };
+      this.#claims.add(claim);
+      return claim;
+    });
+    this.#promised = promise.catch(() => {}); // whoever asked is told
+    return promise;
+  }
+
+  /** The image is written, or will not be: from now on it counts for what it is. */
+  settle(claim: Claim): void {
+    this.#claims.delete(claim);
+  }
+
+  async #lackOfRoom(bytes: number, sleepers: readonly Yielding[]): Promise<string | undefined> {
+    const waiting = (await this.#waiting()).map(({ image }) => ({
+      bytes: image.bytes,
+      giveWay: () => this.#giveWay(image),
+    }));
     const others = [...waiting, ...sleepers];
     const room = others.reduce((sum, other) => sum + other.bytes, 0);
     for (const other of others) {
@@ -113,18 +141,33 @@ export class ImageStore {
     return this.#lack(bytes);
   }
 
+  async #giveWay(image: Image): Promise<void> {
+    const { path } = image;
+    if (this.#held.has(path)) return;
+    this.#going.add(path);
+    try {
+      await image.drop();
+    } finally {
+      this.#going.delete(path);
+    }
+  }
+
   async #lack(bytes: number): Promise<string | undefined> {
     const { folder, maxBytes } = this.#options;
     const { bavail, bsize } = await statfs(folder);
-    const free = bavail * bsize;
+    const promised = await this.#yetToCome();
+    const free = Math.max(0, bavail * bsize - promised);
     if (bytes > free) return `its image takes about ${mib(bytes)}, and ${folder} has ${mib(free)} left`;
     if (maxBytes === 0) return undefined;
-    const used = await this.#used();
+    const used = (await this.#used()) + promised;
     if (used + bytes <= maxBytes) return undefined;
     return `its image takes about ${mib(bytes)}, and of checkpoint.images_max_mib (${mib(maxBytes)}) ${mib(used)} are taken`;
   }
 
-  async create(manifest: Omit<ManifestOfImage, 'version' | keyof z.infer<typeof Owner>>): Promise<Image> {
+  async create(
+    manifest: Omit<ManifestOfImage, 'version' | keyof z.infer<typeof Owner>>,
+    claim?: Claim,
+  ): Promise<Image> {
     const { table, state } = this.#options;
     const { boot, namespace, self } = table;
     const name = `${engineFileName(manifest.engine)}.${manifest.mark.slice(0, 8)}.${randomBytes(4).toString('hex')}`;
@@ -132,15 +175,18 @@ export class ImageStore {
     const catnap = { pid: self.pid, started: self.started };
     const full: ManifestOfImage = { version: 1, boot, namespace, catnap, state, ...manifest };
     await mkdir(path, { mode: 0o700 });
+    if (claim !== undefined) claim.path = path;
     await writeFile(join(path, `${MANIFEST}.part`), `${JSON.stringify(full)}\n`, { mode: 0o600 });
     await rename(join(path, `${MANIFEST}.part`), join(path, MANIFEST));
     this.hold(path);
     return new Image(path);
   }
 
-  /** While it is held, an image makes room for no other. */
-  hold(path: string): void {
+  /** While it is held, an image makes room for no other. False: it does already. */
+  hold(path: string): boolean {
+    if (this.#going.has(path)) return false;
     this.#held.add(path);
+    return true;
   }
 
   release(path: string): void {
@@ -228,6 +274,15 @@ export class ImageStore {
   async #used(): Promise<number> {
     const sizes = await Promise.all((await this.#names()).map((name) => sizeOf(join(this.#options.folder, name))));
     return sizes.reduce((sum, { bytes }) => sum + bytes, 0);
+  }
+
+  /** What images that are being written will take beyond what they take now. */
+  async #yetToCome(): Promise<number> {
+    const left = [...this.#claims].map(async ({ bytes, path }) => {
+      const written = path === undefined ? 0 : (await sizeOf(path)).bytes;
+      return Math.max(0, bytes - written);
+    });
+    return (await Promise.all(left)).reduce((sum, rest) => sum + rest, 0);
   }
 
   async #names(): Promise<string[]> {

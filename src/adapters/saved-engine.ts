@@ -50,6 +50,8 @@ export class SavedEngine implements Checkpoint {
   readonly #means: SavedMeans;
   #kept: Saved['kept'];
   #gaveWay: string | undefined;
+  /** Somebody has asked for it, or for its end: it makes room for nobody any more. */
+  #isWanted = false;
 
   constructor(saved: Saved, means: SavedMeans) {
     this.#saved = saved;
@@ -62,9 +64,11 @@ export class SavedEngine implements Checkpoint {
   }
 
   async restore(signal: AbortSignal): Promise<Returning> {
-    const { host, criu, portIsFree } = this.#means;
+    const { host, criu, images, portIsFree } = this.#means;
     const { of, port, image, connected } = this.#saved;
-    this.#means.wanted(this);
+    this.#want();
+    if (this.#gaveWay === undefined && images?.hold(image.path) === false)
+      this.#gaveWay = `the image in ${image.path} is being removed to make room for another`;
     const change = this.#gaveWay ?? (await image.change());
     if (change !== undefined) throw new CheckpointError(change);
     await this.#untilNumbersFree(signal);
@@ -113,18 +117,24 @@ export class SavedEngine implements Checkpoint {
     }
   }
 
-  /** Its image makes room for another engine's; it will be started afresh. */
+  /** Its image makes room for another engine's, unless it is wanted by now; it will be started afresh. */
   async giveWay(to: EngineId): Promise<void> {
-    const { onProblem, wanted } = this.#means;
+    if (this.#isWanted) return;
+    const { onProblem } = this.#means;
     const { engine, image } = this.#saved;
     this.#gaveWay = `its image was removed to make room for that of ${to}`;
-    wanted(this);
+    this.#want();
     await image.drop();
     onProblem(`${engine}: ${this.#gaveWay} (checkpoint.images_max_mib); it will be started afresh`);
   }
 
-  async #letBe(): Promise<void> {
+  #want(): void {
+    this.#isWanted = true;
     this.#means.wanted(this);
+  }
+
+  async #letBe(): Promise<void> {
+    this.#want();
     this.#saved.release();
     this.#means.images?.release(this.#saved.image.path);
   }
@@ -132,7 +142,6 @@ export class SavedEngine implements Checkpoint {
   /** What runs again must not be brought back a second time from where it was; what was prepared begins anew each time. */
   async #begin(): Promise<void> {
     const { path } = this.#saved.image;
-    this.#means.images?.hold(path);
     if (this.#kept === 'prepared') await noteUse(path);
     else await withdrawPassport(path);
     if (this.#kept === 'once') this.#kept = 'no';

@@ -1,3 +1,4 @@
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'vitest';
 import { CriuCheckpoints } from '../../../src/adapters/checkpoints.ts';
@@ -11,27 +12,32 @@ import { testFolder } from '../../helpers/survivors.ts';
 
 const model = modelId('alpha');
 const never = new AbortController().signal;
+/** Above every number that Linux gives out: nobody has it. */
+const NOBODY = 5_000_000;
+
+type Over = { readonly host?: Partial<CheckpointHost>; readonly maxBytes?: number };
 
 /** A machine on which every save works, and a return does what the test says. */
-async function machine(folder: string, onRevive: (revived: ScriptedChild) => void) {
+async function machine(folder: string, onRevive: (revived: ScriptedChild) => void, over: Over = {}) {
   const self = { pid: 100, started: 1, parent: 1, group: 100, session: 100, alive: true };
   const table: ProcessTable = {
     ...{ self, boot: 'b', namespace: 'n', look: () => undefined, listNow: () => [] },
     list: async () => [],
     bearers: async () => new Set(),
   };
-  const child = new ScriptedChild(700);
-  const revived = new ScriptedChild(701);
+  const child = new ScriptedChild(NOBODY);
+  const revived = new ScriptedChild(NOBODY + 1);
   const host: CheckpointHost = {
     ...{ table, state: 's', markOf: () => '0'.repeat(32), hold: async () => () => {}, keepPort: () => () => {} },
-    async help() {
-      child.exit(null, 'SIGKILL');
+    async help(of) {
+      (of instanceof ScriptedChild ? of : child).exit(null, 'SIGKILL');
       return { pid: 2_000_000, exited: Promise.resolve({ code: 0, signal: null }) };
     },
     async revive() {
       onRevive(revived);
       return { child: revived, ended: new Promise(() => {}), arrived: async () => false };
     },
+    ...over.host,
   };
   const processes = new ScriptedProcesses();
   processes.answer = () => ({ code: 0, output: 'Version: 4.2\n' });
@@ -42,16 +48,14 @@ async function machine(folder: string, onRevive: (revived: ScriptedChild) => voi
       { command: 'criu', plugins: undefined, cudaCheckpoint: 'cuda-checkpoint' },
       { programs, processes, isRoot: true },
     ),
-    images: new ImageStore({ folder: join(folder, 'images'), maxBytes: 0, table, state: 's' }),
+    images: new ImageStore({ folder: join(folder, 'images'), maxBytes: over.maxBytes ?? 0, table, state: 's' }),
     programs,
     portIsFree: async () => true,
     onProblem: () => {},
   });
   await checkpoints.hindrance();
-  return {
-    checkpoint: await checkpoints.save(child, { engine: engineId(model, 0), model, port: 8_001 }, never),
-    revived,
-  };
+  const save = (of: ScriptedChild) => checkpoints.save(of, { engine: engineId(model, 0), model, port: 8_001 }, never);
+  return { checkpoint: await save(child), revived, save };
 }
 
 test.skipIf(process.platform !== 'linux')(
@@ -66,3 +70,39 @@ test.skipIf(process.platform !== 'linux')(
     expect(await revived.members()).toEqual([]);
   },
 );
+
+const onLinux = test.skipIf(process.platform !== 'linux');
+
+onLinux(
+  'an image that is asked for while another engine looks for room is not removed',
+  async ({ expect, onTestFinished }) => {
+    const { path, remove } = testFolder();
+    onTestFinished(remove);
+    const over = new AbortController();
+    onTestFinished(() => over.abort());
+    // There is room for what an engine of no memory takes, and not for two of them.
+    const { checkpoint, save } = await machine(path, () => {}, { maxBytes: 1 });
+    const other = save(new ScriptedChild(NOBODY + 2));
+    const returning = checkpoint.restore(over.signal);
+    await expect(other).rejects.toThrow('checkpoint.images_max_mib');
+    const { back } = await returning;
+    back.catch(() => {});
+    expect(readdirSync(join(path, 'images'))).toHaveLength(1);
+  },
+);
+
+onLinux('one that nobody has asked for is removed, and says so when it is', async ({ expect, onTestFinished }) => {
+  const { path, remove } = testFolder();
+  onTestFinished(remove);
+  const { checkpoint, save } = await machine(path, () => {}, { maxBytes: 1 });
+  await save(new ScriptedChild(NOBODY + 2));
+  await expect(checkpoint.restore(never)).rejects.toThrow('its image was removed to make room for that of alpha#0');
+});
+
+onLinux('where its log cannot be kept for it, nothing of it stays on disk', async ({ expect, onTestFinished }) => {
+  const { path, remove } = testFolder();
+  onTestFinished(remove);
+  const hold = async () => Promise.reject(new Error('EIO: the log cannot be read'));
+  await expect(machine(path, () => {}, { host: { hold } })).rejects.toThrow('the log cannot be read');
+  expect(readdirSync(join(path, 'images'))).toEqual([]);
+});

@@ -61,6 +61,14 @@ function store(
   return new ImageStore({ folder: images, maxBytes, table, state });
 }
 
+/** Why there is no room; what there is of it is not kept. */
+async function lackOf(images: ImageStore, ...terms: Parameters<ImageStore['claim']>): Promise<string | undefined> {
+  const claim = await images.claim(...terms);
+  if ('lack' in claim) return claim.lack;
+  images.settle(claim);
+  return undefined;
+}
+
 /** Leaves an image of that catnap behind. */
 async function left(who: Who): Promise<void> {
   const by = store(who);
@@ -132,13 +140,13 @@ test('a folder that somebody else has put there is refused, with what to change'
 test('what does not fit is told with the numbers: the disk, and the bound', async ({ expect }) => {
   const bounded = store({}, 10 * 1_048_576);
   await bounded.prepare();
-  expect(await bounded.lackOfRoom(1_048_576)).toBeUndefined();
+  expect(await lackOf(bounded, 1_048_576)).toBeUndefined();
   const image = await bounded.create(alpha);
   writeFileSync(join(image.path, 'pages-1.img'), Buffer.alloc(8 * 1_048_576));
-  expect(await bounded.lackOfRoom(3 * 1_048_576)).toMatch(
+  expect(await lackOf(bounded, 3 * 1_048_576)).toMatch(
     /^its image takes about 3 MiB, and of checkpoint\.images_max_mib \(10 MiB\) \d+ MiB are taken$/,
   );
-  expect(await store().lackOfRoom(2 ** 60)).toMatch(/^its image takes about 1073741824\.0 GiB, and .* has .* left$/);
+  expect(await lackOf(store(), 2 ** 60)).toMatch(/^its image takes about 1073741824\.0 GiB, and .* has .* left$/);
 });
 
 test('a sealed image is good as long as it is as it was, whatever is logged beside it', async ({ expect }) => {
@@ -202,14 +210,14 @@ test('those that only wait make room, the longest unused first, and those that a
   const room = store({}, 40_000);
   const mine = await room.create({ ...alpha, engine: 'gamma#0' });
   writeFileSync(join(mine.path, 'pages-1.img'), 'x'.repeat(1_000));
-  expect(await room.lackOfRoom(15_000)).toBeUndefined();
+  expect(await lackOf(room, 15_000)).toBeUndefined();
   expect([existsSync(old), existsSync(newer), existsSync(mine.path)]).toEqual([false, true, true]);
   // Nobody gives way for what would not fit all the same.
-  expect(await room.lackOfRoom(39_000)).toMatch(/of checkpoint.images_max_mib/);
+  expect(await lackOf(room, 39_000)).toMatch(/of checkpoint.images_max_mib/);
   expect([existsSync(newer), existsSync(mine.path)]).toEqual([true, true]);
   const gone: string[] = [];
   const sleeper = { bytes: 13_000, giveWay: async () => (gone.push('mine'), mine.drop()) };
-  expect(await room.lackOfRoom(39_000, [sleeper])).toBeUndefined();
+  expect(await lackOf(room, 39_000, [sleeper])).toBeUndefined();
   expect([existsSync(newer), gone]).toEqual([false, ['mine']]);
 });
 
@@ -218,4 +226,42 @@ test('in a folder that others may have written to there is nothing to bring back
   renameSync(images, `${images}.theirs`);
   symlinkSync(`${images}.theirs`, images);
   expect(await store().kept('alpha#0')).toBeUndefined();
+});
+
+test('room that was promised to one image is not promised to another, until the first is written', async ({
+  expect,
+}) => {
+  const room = store({}, 40_000);
+  await room.prepare();
+  const [first, second] = await Promise.all([room.claim(30_000), room.claim(30_000)]);
+  expect(second).toEqual({ lack: expect.stringMatching(/of checkpoint.images_max_mib/) });
+  if ('lack' in first) throw new Error(first.lack);
+  const image = await room.create(alpha, first);
+  writeFileSync(join(image.path, 'pages-1.img'), Buffer.alloc(20_480));
+  // What it has written already does not count twice.
+  expect(await lackOf(room, 5_000)).toBeUndefined();
+  expect(await lackOf(room, 15_000)).toMatch(/of checkpoint.images_max_mib/);
+  await image.drop();
+  room.settle(first);
+  expect(await lackOf(room, 30_000)).toBeUndefined();
+});
+
+test('an image that an engine is about to come back from makes no room, however long ago it was listed', async ({
+  expect,
+}) => {
+  const wanted = await leftWithPassport('alpha#0', { prepared: true, days: 2 });
+  const other = await leftWithPassport('beta#0', { prepared: true, days: 1 });
+  const room = store({}, 40_000);
+  const gone: string[] = [];
+  const sleeper = {
+    // Asked once those that wait are listed: this is when somebody asks for one of them.
+    get bytes() {
+      expect(room.hold(wanted)).toBe(true);
+      return 39_000;
+    },
+    giveWay: async () => void gone.push('sleeper'),
+  };
+  const claim = room.claim(39_000, [sleeper]);
+  expect(await claim).toEqual({ lack: expect.stringMatching(/of checkpoint.images_max_mib/) });
+  expect([existsSync(wanted), existsSync(other), gone]).toEqual([true, false, ['sleeper']]);
 });
