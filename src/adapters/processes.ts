@@ -191,7 +191,12 @@ class LocalProcesses implements SystemProcesses, CheckpointHost {
   async hold(child: Child, port: number): Promise<() => void> {
     const { log } = this.#own(child).parts;
     const releasePort = this.#ports.keep(port);
-    await log.hold();
+    try {
+      await log.hold();
+    } catch (error) {
+      releasePort();
+      throw error;
+    }
     return () => {
       releasePort();
       log.release();

@@ -42,6 +42,8 @@ export class SupervisedDriver implements Driver {
   #lastChild: Child | undefined;
   /** What it was brought back from, if it was. */
   #kept: KeptEngine | undefined;
+  /** What becomes of an image whose way back was given up; the next start waits for it. Never rejects. */
+  #dropped: Promise<void> = Promise.resolve();
   /** False after a warm-up that failed. */
   #warmsUp = true;
 
@@ -148,15 +150,19 @@ export class SupervisedDriver implements Driver {
   async #comeBack(order: Order): Promise<Done | undefined> {
     const { sleeps, events } = this.#means;
     const { signal } = order;
+    await unlessAborted(this.#dropped, signal);
     const kept = await unlessAborted(sleeps.kept(this.#identity.engine), signal);
     if (kept === undefined) return undefined;
     let life: Life | undefined;
     try {
       const launched = await unlessAborted(this.#asKept(kept), signal);
       const returning = kept.begin(signal);
-      this.#spawning = returning.then(({ child }) => this.#live(child, order.epoch, kept.port, launched));
+      this.#spawning = returning.then(({ child }) => {
+        const back = this.#live(child, order.epoch, kept.port, launched);
+        back.nap = 4;
+        return back;
+      });
       life = await unlessAborted(this.#spawning, signal);
-      life.nap = 4;
       const done = await unlessAborted(kept.finish(life, await returning, order), signal);
       if (signal.aborted) throw reasonOf(signal);
       if (life.child.hasExited) throw new DriverError('it ended as soon as it was awake');
@@ -167,7 +173,10 @@ export class SupervisedDriver implements Driver {
       sleeps.roused(life);
       return done;
     } catch (error) {
-      if (signal.aborted) throw reasonOf(signal);
+      if (signal.aborted) {
+        this.#dropped = this.#abandon(kept);
+        throw reasonOf(signal);
+      }
       const why = error instanceof Error ? error.message : String(error);
       events.warned(`it is started afresh and not brought back as it was at ${kept.savedAt}: ${why}`);
       this.#spawning = undefined;
@@ -192,6 +201,18 @@ export class SupervisedDriver implements Driver {
     life.stopping ??= this.#end(life, false);
     await life.stopping;
     await kept.remove();
+  }
+
+  /** Nobody waits for what is on its way back: it is ended once it is there, and its image and its port are let go of. */
+  async #abandon(kept: KeptEngine): Promise<void> {
+    const life = await this.#spawned();
+    try {
+      if (life !== undefined) await (life.stopping ??= this.#end(life, false));
+    } catch (error) {
+      this.#means.events.warned(error instanceof Error ? error.message : String(error));
+    } finally {
+      await kept.letBe();
+    }
   }
 
   async #choosePort(): Promise<number> {

@@ -71,9 +71,7 @@ test.skipIf(process.platform !== 'linux')(
   },
 );
 
-const onLinux = test.skipIf(process.platform !== 'linux');
-
-onLinux(
+test.skipIf(process.platform !== 'linux')(
   'an image that is asked for while another engine looks for room is not removed',
   async ({ expect, onTestFinished }) => {
     const { path, remove } = testFolder();
@@ -91,18 +89,24 @@ onLinux(
   },
 );
 
-onLinux('one that nobody has asked for is removed, and says so when it is', async ({ expect, onTestFinished }) => {
-  const { path, remove } = testFolder();
-  onTestFinished(remove);
-  const { checkpoint, save } = await machine(path, () => {}, { maxBytes: 1 });
-  await save(new ScriptedChild(NOBODY + 2));
-  await expect(checkpoint.restore(never)).rejects.toThrow('its image was removed to make room for that of alpha#0');
-});
+test.skipIf(process.platform !== 'linux')(
+  'one that nobody has asked for is removed, and says so when it is',
+  async ({ expect, onTestFinished }) => {
+    const { path, remove } = testFolder();
+    onTestFinished(remove);
+    const { checkpoint, save } = await machine(path, () => {}, { maxBytes: 1 });
+    await save(new ScriptedChild(NOBODY + 2));
+    await expect(checkpoint.restore(never)).rejects.toThrow('its image was removed to make room for that of alpha#0');
+  },
+);
 
-onLinux('where its log cannot be kept for it, nothing of it stays on disk', async ({ expect, onTestFinished }) => {
-  const { path, remove } = testFolder();
-  onTestFinished(remove);
-  const hold = async () => Promise.reject(new Error('EIO: the log cannot be read'));
-  await expect(machine(path, () => {}, { host: { hold } })).rejects.toThrow('the log cannot be read');
-  expect(readdirSync(join(path, 'images'))).toEqual([]);
-});
+test.skipIf(process.platform !== 'linux')(
+  'where its log cannot be kept for it, nothing of it stays on disk',
+  async ({ expect, onTestFinished }) => {
+    const { path, remove } = testFolder();
+    onTestFinished(remove);
+    const hold = async () => Promise.reject(new Error('EIO: the log cannot be read'));
+    await expect(machine(path, () => {}, { host: { hold } })).rejects.toThrow('the log cannot be read');
+    expect(readdirSync(join(path, 'images'))).toEqual([]);
+  },
+);

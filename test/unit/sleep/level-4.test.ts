@@ -22,6 +22,7 @@ class ScriptedCheckpoints implements Checkpoints {
   hinders: string | undefined;
   onSave: () => void = () => undefined;
   onRestore: () => void = () => undefined;
+  onBegin: Promise<void> = Promise.resolve();
   back: Promise<void> = Promise.resolve();
   returned = new ScriptedChild(7_001);
 
@@ -251,7 +252,11 @@ describe('an image that an earlier catnap has kept', () => {
     const { did } = checkpoints;
     const checkpoint: Checkpoint = {
       bytes: 1,
-      restore: async () => (did.push('restore'), { child: checkpoints.returned, back: checkpoints.back }),
+      restore: async () => {
+        did.push('restore');
+        await checkpoints.onBegin;
+        return { child: checkpoints.returned, back: checkpoints.back };
+      },
       drop: async () => void did.push('drop'),
       keep: async () => undefined,
     };
@@ -305,6 +310,32 @@ describe('an image that an earlier catnap has kept', () => {
     expect(told.warned).toEqual([expect.stringContaining('did not come back from disk: bad image')]);
     expect(checkpoints.did).toContain('remove');
     expect(told.exited).toEqual([]);
+  });
+
+  test('is let go of when its return is given up, at whatever point, and nothing of it stays', async ({ expect }) => {
+    for (const when of ['compared', 'begun', 'on its way'] as const) {
+      const gate = Promise.withResolvers<void>();
+      const engine = await withImage(when === 'compared' ? { change: () => gate.promise.then(() => undefined) } : {});
+      const { driver, clock, checkpoints } = engine;
+      if (when === 'begun') checkpoints.onBegin = gate.promise;
+      if (when === 'on its way') checkpoints.back = gate.promise;
+      const given = order(1);
+      const start = watched(driver.start(given.order));
+      await clock.advance(1);
+      given.withdraw();
+      await clock.advance(1);
+      expect(failureOf(start)).toBe('the order was withdrawn');
+      gate.resolve();
+      await clock.advance(5_000);
+      expect(checkpoints.did.filter((what) => what === 'drop').length).toBeGreaterThan(0);
+      expect([when, checkpoints.returned.signals]).toEqual([when, when === 'compared' ? [] : ['SIGKILL']]);
+      await driver.stop(order(2).order);
+      // What it came from is let go of by then, so that the next start finds its way.
+      checkpoints.left = undefined;
+      const next = watched(driver.start(order(3).order));
+      await clock.advance(5_000);
+      expect(next.end?.kind).toBe('done');
+    }
   });
 
   test('is removed when the engine that came from it fails', async ({ expect }) => {
