@@ -86,7 +86,7 @@ export class App {
   readonly #absent: Known['absent'];
   readonly #driversOf: Workshop['driversOf'];
   readonly #reloader: Reloader;
-  readonly #stageMeans: StageMeans;
+  readonly #stageMeans: StageMeans & { readonly commons: Commons };
   readonly #footprints: Footprints;
   /** As it is used, and as it was read: verdicts may have taken levels out of it. */
   #config: Config;
@@ -341,6 +341,7 @@ export class App {
     const means = this.#means;
     if (means === undefined) return undefined;
     const next = reception(settings, means, this.#reception);
+    this.#stageMeans.commons.allow(config.policy.max_parallel_loads);
     if (!this.#supervisor.revise(revised)) return undefined;
     this.#listener?.receive(next.main);
     if (next.admin !== undefined) this.#adminListener?.receive(next.admin);

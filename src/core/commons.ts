@@ -2,7 +2,7 @@ import { FOREVER, type ModelId } from './kinds.ts';
 
 /** What the stages of one catnap have in common: the numbers of their swaps, and how many models may be on their way in at a time. */
 export class Commons {
-  readonly #mostLoads: number;
+  #mostLoads: number;
   /** Who is on its way in, on any stage. */
   readonly #loading = new Set<ModelId>();
   /** Who has room and waits for a place among them, in the order in which they asked. */
@@ -10,6 +10,11 @@ export class Commons {
   #swaps = 0;
 
   constructor(mostLoads: number = FOREVER) {
+    this.#mostLoads = mostLoads;
+  }
+
+  /** How many may load at a time from now on. Who loads already goes on; who waits has to be looked at again. */
+  allow(mostLoads: number = FOREVER): void {
     this.#mostLoads = mostLoads;
   }
 

@@ -50,6 +50,20 @@ describe('places among loads', () => {
     expect(commons.over(a)).toBe(false);
   });
 
+  test('another bound holds from then on, for those in line as well', ({ expect }) => {
+    const commons = new Commons(1);
+    for (const model of [a, b, c]) commons.mayLoad(model);
+    commons.load(a);
+    commons.allow(2);
+    expect([commons.mayLoad(b), commons.mayLoad(c)]).toEqual([true, false]);
+    commons.load(b);
+    commons.allow(1);
+    commons.over(a);
+    expect(commons.mayLoad(c)).toBe(false);
+    commons.allow();
+    expect(commons.mayLoad(c)).toBe(true);
+  });
+
   test('swaps are numbered across all stages', ({ expect }) => {
     const commons = new Commons();
     expect([commons.nextSwap(), commons.nextSwap()]).toEqual([1, 2]);

@@ -54,7 +54,13 @@ function twoStages(mostLoads?: number) {
   const supervisor = new Supervisor({ stages, engines, clock, reporter: { report: () => {} } });
   const calls = (model: ModelId): string => (drivers.get(model)?.calls ?? []).map(({ what }) => what).join(' ');
   const ask = (model: ModelId) => supervisor.acquire(model, { signal: new AbortController().signal });
-  return { supervisor, ask, calls, succeed: (model: ModelId) => drivers.get(model)?.succeed() };
+  /** Another config that says the same of the models. */
+  const allow = (most: number): void => {
+    commons.allow(most);
+    const options = new Map(stages.map((stage) => [stage.name, stage.options]));
+    supervisor.revise({ stages: options, anew: [], engines, revised: new Set() });
+  };
+  return { supervisor, ask, calls, allow, succeed: (model: ModelId) => drivers.get(model)?.succeed() };
 }
 
 test('models on different stages do not wait for each other', async ({ expect }) => {
@@ -99,6 +105,19 @@ test('no more load at a time than may, on all stages together, and who waits for
   expect(calls(c)).toBe('start');
   succeed(c);
   expect((await Promise.all([first, other])).map(({ model }) => model)).toEqual([a, c]);
+});
+
+test('when more may load at a time, who waits for that comes at once', async ({ expect }) => {
+  const { ask, calls, succeed, allow } = twoStages(1);
+  const asked = [ask(a), ask(c)];
+  await settled();
+  expect([calls(a), calls(c)]).toEqual(['start', '']);
+  allow(2);
+  await settled();
+  expect([calls(a), calls(c)]).toEqual(['start', 'start']);
+  succeed(a);
+  succeed(c);
+  expect((await Promise.all(asked)).map(({ model }) => model)).toEqual([a, c]);
 });
 
 test('a pin holds for its stage alone, and a mode for all', async ({ expect }) => {
