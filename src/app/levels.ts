@@ -8,6 +8,7 @@ import type { Machine } from '../ports/machine.ts';
 import type { Processes } from '../ports/process.ts';
 import type { Programs } from '../ports/programs.ts';
 import { CudaCheckpoint } from '../sleep/cuda-checkpoint.ts';
+import { EndProof } from '../sleep/end-proof.ts';
 import { hybrid } from '../sleep/hybrid.ts';
 import { level1 } from '../sleep/level-1.ts';
 import { level2 } from '../sleep/level-2.ts';
@@ -62,6 +63,7 @@ export function levelMaker(
   { clock, gpu, machine, programs, processes, checkpoints, prepares = false, warned }: Means,
 ): (model: ProcessModel, own: OwnSleep | undefined) => Sleeps {
   const memory = new MemoryProof({ clock, gpu, timeoutMs: ms(config.gpu.free_timeout_secs) });
+  const end = new EndProof({ clock, gpu, machine, timeoutMs: ms(config.gpu.free_timeout_secs) });
   const program = config.checkpoint.cuda_checkpoint_path;
   const stepMs = Math.max(ms(config.sleep_timeout_secs), ms(config.wake_timeout_secs));
   const cuda = new CudaCheckpoint({ program, programs, processes, machine, stepMs });
@@ -81,6 +83,6 @@ export function levelMaker(
       const first = own !== undefined && sleepsFirst ? level2(own, answerMs) : undefined;
       levels.push(new CheckpointLevel({ checkpoints, first, own, suspension, cudaDriver, keeps, answerMs }));
     }
-    return new Levels(levels, { memory, answerMs, warned });
+    return new Levels(levels, { memory, end, answerMs, warned });
   };
 }

@@ -76,7 +76,7 @@ export const GpuSchema = z.strictObject({
   ),
   free_timeout_secs: key(
     seconds(0.1, 600).default(10),
-    'How long memory may take to be free after an engine said that it sleeps, before the sleep has failed.',
+    'How long memory may take to be free after an engine said that it sleeps, before the sleep has failed; and after one has ended, before the next is started all the same.',
   ),
 });
 

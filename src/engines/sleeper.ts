@@ -88,6 +88,11 @@ export interface Sleeps {
   /** It is awake, for the first time or again. Looks at what it holds, beside whatever else goes on. */
   roused(sleeper: Sleeper): void;
   sleep(level: NapLevel, sleeper: Sleeper, order: Order): Promise<Done>;
+  /**
+   * Looks at what it holds on the GPUs, before it is ended. What it gives is called after the end: it resolves once that is
+   * free, or when that was waited for long enough. Neither rejects.
+   */
+  ending(sleeper: Sleeper, isAwake: boolean): Promise<(withinMs: number) => Promise<void>>;
   wake(level: NapLevel, sleeper: Sleeper, order: Order): Promise<Done>;
   /** What an earlier catnap has kept of this engine; undefined: nothing. */
   kept(engine: EngineId): Promise<KeptEngine | undefined>;

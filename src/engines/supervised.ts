@@ -371,14 +371,19 @@ export class SupervisedDriver implements Driver {
 
   async #end(life: Life, wasAwake: boolean): Promise<Done> {
     const { nap } = life;
+    const { clock, sleeps } = this.#means;
+    const bound = after(clock.now(), this.#rules.stopMs);
     try {
       if (wasAwake) await this.#keepOrGive('save', life, new AbortController().signal);
-      const done = await life.end(nap === undefined || this.#means.sleeps.hears(nap));
+      const untilFree = await sleeps.ending(life, nap === undefined);
+      const { actMs, proofMs } = await life.end(nap === undefined || sleeps.hears(nap));
+      const endedAt = clock.now();
+      await untilFree(bound - endedAt);
       this.#lastChild = life.child;
       this.#life = undefined;
       this.#spawning = undefined;
-      if (nap !== undefined) await this.#means.sleeps.discard(nap);
-      return done;
+      if (nap !== undefined) await sleeps.discard(nap);
+      return { actMs, proofMs: proofMs + clock.now() - endedAt };
     } finally {
       life.stopping = undefined;
     }

@@ -2,6 +2,7 @@ import type { EngineId, NapLevel } from '../core/kinds.ts';
 import { DriverError, type Done, type Order } from '../engines/driver.ts';
 import type { KeptEngine, Sleeper, Sleeps } from '../engines/sleeper.ts';
 import { reasonOf, within } from '../engines/wait.ts';
+import type { EndProof, Holding } from './end-proof.ts';
 import { isRubbish, sampled } from './level-2.ts';
 import type { Level } from './level.ts';
 import type { Mark, MemoryProof } from './memory.ts';
@@ -10,6 +11,7 @@ import { LEVEL_TRAITS } from './traits.ts';
 
 export type Proofs = {
   readonly memory: MemoryProof;
+  readonly end: EndProof;
   /** How long it may take to answer again once it is awake. */
   readonly answerMs: number;
   /** Told once for each engine that nothing can be read of its memory. */
@@ -51,7 +53,7 @@ export class Levels implements Sleeps {
     const way = this.#way(level, sleeper);
     const hindrance = await this.hindrance(level, sleeper, order.signal);
     if (hindrance !== undefined) throw new DriverError(hindrance);
-    if (!LEVEL_TRAITS[level].lives) return way.sleep(sleeper, order);
+    if (!LEVEL_TRAITS[level].lives) return this.#leave(way, sleeper, order);
     if (ASKED_HERE.has(level)) this.#well ??= await sampled(sleeper, this.#proofs.answerMs, order.signal);
     const noted = await this.#mark;
     const before = noted === undefined || noted.kind === 'unseen' ? await this.#look(sleeper) : noted;
@@ -59,6 +61,11 @@ export class Levels implements Sleeps {
     if (before.kind === 'unseen') this.#believe(sleeper, before.reason);
     const clear = await timed(sleeper.clock, () => this.#isBack(level, before, sleeper, order.signal));
     return { actMs, proofMs: proofMs + clear.actMs };
+  }
+
+  async ending(sleeper: Sleeper, isAwake: boolean): Promise<(withinMs: number) => Promise<void>> {
+    const held = await this.#held(sleeper, isAwake);
+    return (withinMs) => this.#untilFree(sleeper, held, withinMs);
   }
 
   async wake(level: NapLevel, sleeper: Sleeper, order: Order): Promise<Done> {
@@ -94,6 +101,25 @@ export class Levels implements Sleeps {
     const way = this.#levels.get(level);
     if (way === undefined) throw new DriverError(`${name} cannot be put to sleep at level ${level}`);
     return way;
+  }
+
+  /** To where no process is left. */
+  async #leave(way: Level, sleeper: Sleeper, order: Order): Promise<Done> {
+    const held = await this.#held(sleeper, true);
+    const { actMs, proofMs } = await way.sleep(sleeper, order);
+    const free = await timed(sleeper.clock, () => this.#untilFree(sleeper, held, undefined, order.signal));
+    return { actMs, proofMs: proofMs + free.actMs };
+  }
+
+  async #held({ child }: Sleeper, isAwake: boolean): Promise<Holding | undefined> {
+    return this.#proofs.end.before(await child.everyone(), isAwake);
+  }
+
+  /** Nothing more can be done about memory that is still taken when nobody is left to end; the next start will tell. */
+  async #untilFree({ model, name }: Sleeper, held?: Holding, withinMs?: number, signal?: AbortSignal): Promise<void> {
+    if (held === undefined) return;
+    const left = await this.#proofs.end.free(held, withinMs, signal);
+    if (left !== undefined) this.#proofs.warned(`${model}: ${name} has ended, and ${left}`);
   }
 
   async #look({ child }: Sleeper): Promise<Mark> {

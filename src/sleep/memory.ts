@@ -65,7 +65,7 @@ export class MemoryProof {
 function markOf({ devices, processes }: GpuReading, pids: readonly number[]): Mark {
   const own = processes.filter(({ pid }) => pids.includes(pid));
   const known = own.flatMap(({ usedMib }) => (usedMib === undefined ? [] : [usedMib]));
-  if (known.length > 0) return { kind: 'own', mib: sum(known), processes: known.length };
+  if (known.length > 0 && known.length === own.length) return { kind: 'own', mib: sum(known), processes: known.length };
   if (devices.length === 0) return { kind: 'unseen', reason: 'there is no GPU' };
   return { kind: 'devices', usedMib: new Map(devices.map(({ uuid, usedMib }) => [uuid, usedMib])) };
 }
@@ -85,7 +85,10 @@ function stillHeld(
     });
     return freed ? undefined : 'no GPU has more free memory than before';
   }
-  const held = sum(processes.flatMap(({ pid, usedMib = 0 }) => (pids.includes(pid) ? [usedMib] : [])));
+  const own = processes.filter(({ pid }) => pids.includes(pid));
+  const known = own.flatMap(({ usedMib }) => (usedMib === undefined ? [] : [usedMib]));
+  if (known.length < own.length) return 'the driver does not tell any more what its processes hold';
+  const held = sum(known);
   return before.mib - held >= dueOf(before, promised)
     ? undefined
     : `its processes still hold ${held} of ${before.mib} MiB of GPU memory`;

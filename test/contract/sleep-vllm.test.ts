@@ -196,6 +196,35 @@ describe('nothing is believed', () => {
   });
 });
 
+describe('the end of one that was on the GPU', () => {
+  test.for([['where it was awake'], ['at level 1', 1]] as const)(
+    '%s is over when its memory is free, and the next one finds room',
+    async ([, level], { engines, lab, expect }) => {
+      lab.ledger.setLag(1_500);
+      const { driver, warnings } = await awake(engines, lab, { contextMib: 6_000 });
+      if (level !== undefined) await driver.sleep(level, order(2).order);
+      await driver.stop(order(3).order);
+      expect(lab.ledger.usedMib('GPU-lab-0')).toBe(0);
+      expect(warnings).toEqual([]);
+      const next = engines.make(lab.vllm({ weightsMib: 15_000, contextMib: 1_000 }), lab.root);
+      await next.driver.start(order(1).order);
+      expect(lab.ledger.events('refused')).toEqual([]);
+    },
+  );
+
+  test('memory that stays taken is told, and the end goes on', async ({ engines, lab, expect }) => {
+    lab.ledger.setLag(600_000);
+    const { driver, warnings } = await awake(engines, lab);
+    await driver.stop(order(2).order);
+    expect(warnings).toEqual([
+      expect.stringMatching(
+        /^alpha: vLLM has ended, and the 14700 MiB that it held of GPU-lab-0 are not free [\d.]+ s after/,
+      ),
+    ]);
+    expect(driver.running).toBeUndefined();
+  });
+});
+
 describe('what stands in the way', () => {
   test('speculative decoding rules out level 2 and not level 1', async ({ engines, lab, expect }) => {
     const { driver } = await awake(engines, lab, {}, { extra_args: ['--speculative-config.method', 'mtp'] });

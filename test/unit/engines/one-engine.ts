@@ -13,6 +13,7 @@ import type { Machine } from '../../../src/ports/machine.ts';
 import type { Program } from '../../../src/ports/programs.ts';
 import type { StubServers } from '../../../src/ports/stub-server.ts';
 import type { Level } from '../../../src/sleep/level.ts';
+import { EndProof } from '../../../src/sleep/end-proof.ts';
 import { Levels } from '../../../src/sleep/levels.ts';
 import { MemoryProof } from '../../../src/sleep/memory.ts';
 import { VirtualClock } from '../../helpers/virtual-clock.ts';
@@ -54,7 +55,8 @@ export function oneEngine(
   const noStubs: StubServers = { open: () => Promise.reject(new Error('there is no stub here')) };
   const warned = (message: string): void => void told.warned.push(message);
   const memory = new MemoryProof({ clock, gpu, timeoutMs: 1_000 });
-  const proofs = { memory, answerMs: 1_000, warned };
+  const end = new EndProof({ clock, gpu, machine: noMachine, timeoutMs: 1_000 });
+  const proofs = { memory, end, answerMs: 1_000, warned };
   const maker = levelMaker(config, {
     clock,
     gpu,

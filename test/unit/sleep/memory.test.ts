@@ -43,6 +43,13 @@ test('memory may take a while to be back', async ({ expect }) => {
   expect(await proof(FULL, [FULL, FULL, sight({ 7: 900 })])).toBe('back');
 });
 
+test('a process of which the driver does not tell any more what it holds has freed nothing', async ({ expect }) => {
+  expect(await proof(FULL, [sight({ 7: undefined })])).toMatch(
+    /does not tell any more what its processes hold after 1 s/,
+  );
+  expect(await proof(FULL, [sight({ 7: undefined }), sight({ 7: 900 })])).toBe('back');
+});
+
 test('what others take or give is not counted', async ({ expect }) => {
   expect(await proof(FULL, [sight({ 7: 20_000, 99: 0 })])).toMatch(/still hold 20000/);
   expect(await proof(FULL, [sight({ 7: 900, 99: 40_000 })])).toBe('back');
