@@ -14,6 +14,7 @@ import type { Image, MayStay } from './images.ts';
 import { keyOf, SavedEngine, type SavedMeans } from './saved-engine.ts';
 import { signalGroup } from './signal-group.ts';
 
+const MIB = 1_048_576;
 const LOOK_EVERY_MS = 10;
 /** How long a criu that was killed may take to end, before it is left to its fate. */
 const LATE_MS = 2_000;
@@ -69,11 +70,15 @@ export class CriuCheckpoints implements Checkpoints {
     }
   }
 
-  async save(child: Child, { engine, model, port, ranks = 1 }: CheckpointOf, signal: AbortSignal): Promise<Checkpoint> {
+  async save(
+    child: Child,
+    { engine, model, port, ranks = 1, gpuMib = 0 }: CheckpointOf,
+    signal: AbortSignal,
+  ): Promise<Checkpoint> {
     const { host, images } = this.#means;
     if (images === undefined) throw new CheckpointError(NO_TABLE);
     const sleepers = [...this.#asleep].map((saved) => ({ bytes: saved.bytes, giveWay: () => saved.giveWay(engine) }));
-    const claim = await images.claim(await memoryOf(await child.everyone()), sleepers);
+    const claim = await images.claim((await memoryOf(await child.everyone())) + gpuMib * MIB, sleepers);
     if ('lack' in claim) throw new CheckpointError(claim.lack);
     try {
       const savedAt = new Date().toISOString();

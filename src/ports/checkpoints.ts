@@ -20,6 +20,8 @@ export type CheckpointOf = {
   readonly port: number;
   /** On how many GPUs processes of it work together. Several talk to each other over connections that have to be kept. */
   readonly ranks?: number;
+  /** What of it is still on GPUs, and goes to disk with it. */
+  readonly gpuMib?: number;
 };
 
 /** One engine on disk. */

@@ -5,17 +5,43 @@ import type { Level } from './level.ts';
 import type { Suspension } from './suspension.ts';
 import { timed } from './timed.ts';
 
+/** What level hybrid needs of a suspension. */
+type Freezer = Pick<Suspension, 'unusable' | 'lackOfMemory' | 'suspend' | 'untilRoom' | 'thaw'>;
+
+/** How far a sleep has come. */
+type Done = { readonly released: boolean; readonly joined: boolean };
+
+const inWords = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
 /**
  * For engines on several GPUs: weights given up, communicators torn down, then every process frozen. Back in the reverse order.
  * Where a step fails, those before it are taken back, so that a lighter or a deeper way finds the engine as it was.
  */
-export function hybrid(own: OwnSleep, suspension: Suspension, answerMs: number): Level {
+export function hybrid(own: OwnSleep, suspension: Freezer, answerMs: number): Level {
   let well: string | undefined;
   /** Set when it did not come back once: communicators that only seem to be down hang for ever. */
   let spoiled: string | undefined;
+  /** What a withdrawn order leaves is ended by whoever withdrew it, and says nothing of the engine. */
+  const spoil = (error: unknown, signal: AbortSignal): void => {
+    if (!signal.aborted) spoiled = inWords(error);
+  };
   const back = async (sleeper: Sleeper, signal: AbortSignal, joined: boolean): Promise<void> => {
     if (!joined) await own.rejoin(sleeper, signal);
     await fillAgain(own, sleeper, signal);
+  };
+  /** Rejects with what went wrong first, whatever comes of the way back. */
+  const takenBack = async (sleeper: Sleeper, signal: AbortSignal, done: Done, first: unknown): Promise<never> => {
+    if (signal.aborted) throw first;
+    try {
+      // Weights that were never given up must not be filled again.
+      if (!done.released && (await own.sleeps(sleeper, signal)) === false) throw first;
+      await back(sleeper, signal, done.joined);
+    } catch (error) {
+      if (error === first) throw first;
+      spoil(error, signal);
+      throw new DriverError(`${inWords(first)}; and what was done before could not be taken back: ${inWords(error)}`);
+    }
+    throw first;
   };
   return {
     level: 'hybrid',
@@ -28,30 +54,32 @@ export function hybrid(own: OwnSleep, suspension: Suspension, answerMs: number):
     sleep: (sleeper, { signal }) =>
       timed(sleeper.clock, async () => {
         well ??= await sampled(sleeper, answerMs, signal);
-        await own.release(2, sleeper, signal);
-        let joined = true;
+        const done = { released: false, joined: true };
         try {
+          await own.release(2, sleeper, signal);
+          done.released = true;
           if (sleeper.ranks > 1) {
             await own.part(sleeper, signal);
-            joined = false;
+            done.joined = false;
           }
           const lack = await suspension.lackOfMemory(sleeper, 0);
           if (lack !== undefined) throw new DriverError(`${sleeper.name} cannot be frozen: ${lack}`);
           await suspension.suspend(sleeper, signal);
         } catch (error) {
-          await back(sleeper, signal, joined);
-          throw error;
+          await takenBack(sleeper, signal, done, error);
         }
       }),
     wake: (sleeper, { signal }) =>
       timed(
         sleeper.clock,
         async () => {
+          // Before there is room nothing is touched, so that nothing is spoilt.
+          await suspension.untilRoom(sleeper, signal);
           try {
-            await suspension.resume(sleeper, signal);
+            await suspension.thaw(sleeper, signal);
             await back(sleeper, signal, sleeper.ranks === 1);
           } catch (error) {
-            spoiled = error instanceof Error ? error.message : String(error);
+            spoil(error, signal);
             throw error;
           }
         },

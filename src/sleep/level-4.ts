@@ -181,6 +181,12 @@ export class CheckpointLevel implements Level {
     await (cudaDriver === 'self' ? suspension.suspend(sleeper, signal) : suspension.note(sleeper, signal));
   }
 
+  /** The plugin of criu empties the GPU while it writes, so what is there still has to go to host memory first. */
+  #leftOnGpu(): number {
+    const { suspension, cudaDriver } = this.#means;
+    return cudaDriver === 'self' ? 0 : [...suspension.frozen.needs.values()].reduce((sum, mib) => sum + mib, 0);
+  }
+
   /** criu ends well although its plugin could not bring the GPU state back, so what the processes say counts. */
   async #returnToGpu(sleeper: Sleeper, signal: AbortSignal): Promise<void> {
     const { suspension, cudaDriver } = this.#means;
@@ -191,7 +197,9 @@ export class CheckpointLevel implements Level {
     const { child } = sleeper;
     sleeper.letGo();
     try {
-      const checkpoint = await this.#means.checkpoints.save(child, sleeper, signal);
+      const { engine, model, port, ranks } = sleeper;
+      const of = { engine, model, port, ranks, gpuMib: before.onGpu ? this.#leftOnGpu() : 0 };
+      const checkpoint = await this.#means.checkpoints.save(child, of, signal);
       if (signal.aborted) {
         // Whoever gave up on this has seen to its end, and to what was kept until then.
         await checkpoint.drop();

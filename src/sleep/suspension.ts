@@ -99,9 +99,16 @@ export class Suspension {
     }
   }
 
-  /** Whether they run again their work tells, which needs all of them; starting CUDA once more to ask would take as long as a step. */
   async resume(sleeper: Sleeper, signal: AbortSignal): Promise<void> {
     await this.untilRoom(sleeper, signal);
+    await this.thaw(sleeper, signal);
+  }
+
+  /**
+   * For whoever has seen that there is room. Whether they run again their work tells, which needs all of them; starting CUDA
+   * once more to ask would take as long as a step.
+   */
+  async thaw(sleeper: Sleeper, signal: AbortSignal): Promise<void> {
     const { cuda } = this.#means;
     const { pids } = this.#frozen;
     const on = { child: sleeper.child, signal };

@@ -4,8 +4,6 @@ import type { NapLevel } from '../core/kinds.ts';
 export type LevelTraits = {
   /** `context`: what the driver and the graphs of the engine take, some hundred MiB to some GiB. */
   readonly gpu: 'context' | 'nothing';
-  readonly hostRam: 'weights' | 'process' | 'gpu-memory' | 'nothing';
-  readonly disk: 'image' | 'nothing';
   readonly preserves: readonly ('process' | 'weights' | 'kv-cache' | 'graphs')[];
   /** Whether there is a process while it sleeps. */
   readonly lives: boolean;
@@ -16,40 +14,30 @@ export type LevelTraits = {
 export const LEVEL_TRAITS: Readonly<Record<NapLevel, LevelTraits>> = {
   1: {
     gpu: 'context',
-    hostRam: 'weights',
-    disk: 'nothing',
     preserves: ['process', 'weights', 'graphs'],
     lives: true,
     hearsSignals: true,
   },
   2: {
     gpu: 'context',
-    hostRam: 'process',
-    disk: 'nothing',
     preserves: ['process', 'graphs'],
     lives: true,
     hearsSignals: true,
   },
   3: {
     gpu: 'nothing',
-    hostRam: 'gpu-memory',
-    disk: 'nothing',
     preserves: ['process', 'weights', 'kv-cache', 'graphs'],
     lives: true,
     hearsSignals: false,
   },
   hybrid: {
     gpu: 'nothing',
-    hostRam: 'gpu-memory',
-    disk: 'nothing',
     preserves: ['process', 'graphs'],
     lives: true,
     hearsSignals: false,
   },
   4: {
     gpu: 'nothing',
-    hostRam: 'nothing',
-    disk: 'image',
     preserves: ['process', 'graphs'],
     lives: false,
     hearsSignals: false,

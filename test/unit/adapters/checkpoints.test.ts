@@ -54,7 +54,8 @@ async function machine(folder: string, onRevive: (revived: ScriptedChild) => voi
     onProblem: () => {},
   });
   await checkpoints.hindrance();
-  const save = (of: ScriptedChild) => checkpoints.save(of, { engine: engineId(model, 0), model, port: 8_001 }, never);
+  const save = (of: ScriptedChild, gpuMib = 0) =>
+    checkpoints.save(of, { engine: engineId(model, 0), model, port: 8_001, gpuMib }, never);
   return { checkpoint: await save(child), revived, save };
 }
 
@@ -108,5 +109,15 @@ test.skipIf(process.platform !== 'linux')(
     const hold = async () => Promise.reject(new Error('EIO: the log cannot be read'));
     await expect(machine(path, () => {}, { host: { hold } })).rejects.toThrow('the log cannot be read');
     expect(readdirSync(join(path, 'images'))).toEqual([]);
+  },
+);
+
+test.skipIf(process.platform !== 'linux')(
+  'what is still on GPUs counts before it is written',
+  async ({ expect, onTestFinished }) => {
+    const { path, remove } = testFolder();
+    onTestFinished(remove);
+    const { save } = await machine(path, () => {}, { maxBytes: 2 * 1_048_576 });
+    await expect(save(new ScriptedChild(NOBODY + 2), 7)).rejects.toThrow('its image takes about 7 MiB');
   },
 );

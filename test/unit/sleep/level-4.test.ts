@@ -3,6 +3,7 @@ import type { ModelInput } from '../../../src/config/schema.ts';
 import {
   CheckpointError,
   type Checkpoint,
+  type CheckpointOf,
   type Checkpoints,
   type KeptImage,
   type Passport,
@@ -18,6 +19,8 @@ const ALPHA: ModelInput = { backend: 'command', command: ['srv', '--port', '${PO
 class ScriptedCheckpoints implements Checkpoints {
   readonly did: string[] = [];
   readonly passports: Passport[] = [];
+  /** What was said to be on GPUs still. */
+  readonly gpuMib: number[] = [];
   left: KeptImage | undefined;
   hinders: string | undefined;
   onSave: () => void = () => undefined;
@@ -34,8 +37,9 @@ class ScriptedCheckpoints implements Checkpoints {
     return this.left;
   }
 
-  async save(child: ScriptedChild): Promise<Checkpoint> {
+  async save(child: ScriptedChild, { gpuMib }: CheckpointOf): Promise<Checkpoint> {
     this.did.push('save');
+    this.gpuMib.push(gpuMib ?? 0);
     this.onSave();
     child.exit(null, 'SIGKILL');
     return {
@@ -139,6 +143,21 @@ describe('on a GPU', () => {
       expect(checkpoints.did.splice(0)).toEqual(['it sleeps', leaves, 'save']);
       await driver.wake(4, order(3).order);
       expect(checkpoints.did).toEqual(['room', 'restore', returns, 'it wakes', 'drop']);
+    }
+  });
+
+  test('what the plugin finds on the GPU counts for the size of the image', async ({ expect }) => {
+    const needs = new Map([
+      ['GPU-1', 700],
+      ['GPU-2', 300],
+    ]);
+    for (const [cudaDriver, mib] of [
+      ['self', 0],
+      ['plugin', 1_000],
+    ] as const) {
+      const { driver, checkpoints } = await awake({ gpu: { ...onGpu, frozen: { pids: [7], needs } }, cudaDriver });
+      await driver.sleep(4, order(2).order);
+      expect([cudaDriver, checkpoints.gpuMib]).toEqual([cudaDriver, [mib]]);
     }
   });
 
