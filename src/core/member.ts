@@ -89,6 +89,7 @@ export class Member {
   readonly demand = new Demand();
   readonly #inFlight: Map<EngineId, number>;
   readonly #lentAt = new Map<TicketId, Millis>();
+  readonly #cut = new Set<TicketId>();
   /** Its engines that were told to be awake and have said nothing since: they are at rest no more. */
   readonly #called = new Set<EngineId>();
   /** Its engines that served until they were told to go. */
@@ -316,10 +317,18 @@ export class Member {
     if (part.kind === 'on' && part.idleSince !== undefined) this.part = { ...part, idleSince: undefined };
   }
 
+  /** Those of them that were not ended before. Each lease is ended once, for the first reason, and settled by its holder later. */
+  toCut(tickets: readonly TicketId[]): readonly TicketId[] {
+    const open = tickets.filter((ticket) => !this.#cut.has(ticket));
+    for (const ticket of open) this.#cut.add(ticket);
+    return open;
+  }
+
   settle(ticket: TicketId, now: Millis): void {
     const engine = this.leases.get(ticket);
     invariant(engine !== undefined, `lease ${ticket} of ${this.model} is settled twice or was never granted`);
     this.leases.delete(ticket);
+    this.#cut.delete(ticket);
     this.#inFlight.set(engine, (this.#inFlight.get(engine) ?? 0) - 1);
     this.demand.served(now - (this.#lentAt.get(ticket) ?? now));
     this.#lentAt.delete(ticket);

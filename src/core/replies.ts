@@ -61,7 +61,9 @@ export class Replies {
     this.push({ kind: 'order-done', order, model });
   }
 
-  cut({ model }: Member, tickets: readonly TicketId[], code: CutCode, reason: string, mayReturn = false): void {
+  cut(member: Member, leases: readonly TicketId[], code: CutCode, reason: string, mayReturn = false): void {
+    const { model } = member;
+    const tickets = member.toCut(leases);
     if (tickets.length === 0) return;
     this.push({ kind: 'cut', tickets, model, code, reason, mayReturn });
     this.push({ kind: 'tell', fact: { kind: 'leases-cut', model, count: tickets.length, code } });
