@@ -38,15 +38,26 @@ export class Pages {
   /** Why a page may not ask models. What only reads is left to the browser, which does not show it to the page. */
   mayInfer(req: IncomingMessage, { onlyReads, withKey }: { readonly onlyReads: boolean; readonly withKey: boolean }) {
     const { origin, host } = req.headers;
-    if (origin === undefined) return onlyReads ? undefined : embedded(req);
-    if (onlyReads && isRead(req)) return undefined;
-    if (this.#origins.has(ANY) || this.#origins.has(origin)) return undefined;
-    if (!sameHost(origin, host)) {
-      return forbidden(`Web pages of ${shown(origin)} may not ask models. \`cors_origins\` says which may.`);
+    if (this.#origins.has(ANY) && (origin !== undefined || onlyReads)) return undefined;
+    if (origin !== undefined && this.#origins.has(origin)) return undefined;
+    // A page is its own origin by name; without a key nothing else tells whose page it is, and to read it names no origin.
+    if (!withKey && (origin !== undefined || isBrowser(req))) {
+      const stranger = [host, hostInTarget(req.url ?? '')].find((name) => name !== undefined && !this.#hosts.has(name));
+      if (stranger !== undefined) return forbidden(unknownHost(stranger));
     }
-    // It is its own origin by name; without a key nothing else tells whose page it is.
-    return withKey || host === undefined || this.#hosts.has(host) ? undefined : forbidden(unknownHost(host));
+    if (origin === undefined) return onlyReads ? undefined : embedded(req);
+    if ((onlyReads && isRead(req)) || sameHost(origin, host)) return undefined;
+    return forbidden(`Web pages of ${shown(origin)} may not ask models. \`cors_origins\` says which may.`);
   }
+}
+
+/**
+ * Whether a browser sent it. To HTTPS and to this machine by name they all say `Sec-Fetch-Site`; to another name over plain HTTP nothing
+ * but a language, which no page can take away. The `fetch` of Node says a language and `Sec-Fetch-Mode`, and that no browser does alone.
+ */
+function isBrowser({ headers }: IncomingMessage): boolean {
+  if (headers['sec-fetch-site'] !== undefined) return true;
+  return headers['accept-language'] !== undefined && headers['sec-fetch-mode'] === undefined;
 }
 
 /** A picture or a script of another site's page would wake a model. A link that somebody follows may. */

@@ -12,7 +12,15 @@ const isLoopback = (address: string): boolean => {
 };
 
 /** What a proxy adds to requests that are not its own. */
-const BY_PROXIES = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip', 'cf-connecting-ip'] as const;
+const BY_PROXIES = [
+  'forwarded',
+  'via',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+  'x-real-ip',
+  'cf-connecting-ip',
+] as const;
 
 /** Whether a request was made on this machine: it came from here, and not from a proxy here that asks for somebody else. */
 export function isFromHere({ socket, headers }: IncomingMessage): boolean {

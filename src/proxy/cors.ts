@@ -12,7 +12,7 @@ const MAX_AGE_SECS = 600;
 /** A list of header names, and nothing that could end a header. */
 const NAMES = /^[\w!#$%&'*+.^`|~,\s-]{1,2000}$/;
 /** Operators' pages are ours alone. */
-const ADMIN = /^\/v1\/admin(?:\/|$)/;
+const OPERATORS = /^\/(?:v1\/admin|control)(?:[/?#]|$)/;
 
 /** Which web pages may ask models and read the answers. Programs other than browsers are not concerned. */
 export class Cors {
@@ -25,7 +25,7 @@ export class Cors {
   /** What allows the page that asks to read the answer; undefined for one that may not, or where no page asks. */
   allowance({ headers, url = '' }: IncomingMessage): Record<string, string> | undefined {
     const { origin } = headers;
-    if (origin === undefined || ADMIN.test(originForm(url))) return undefined;
+    if (origin === undefined || OPERATORS.test(originForm(url))) return undefined;
     if (this.#origins.has(ANY)) return { 'access-control-allow-origin': ANY };
     return this.#origins.has(origin) ? { 'access-control-allow-origin': origin, vary: 'Origin' } : undefined;
   }

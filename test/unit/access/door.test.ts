@@ -142,6 +142,8 @@ describe('without an admin key, this machine alone may steer', () => {
     ['a socket that has gone', { peer: '' }, 'forbidden'],
     ['a proxy here, for somebody else', { headers: { 'x-forwarded-for': '203.0.113.9' } }, 'forbidden'],
     ['a proxy here that says so otherwise', { headers: { forwarded: 'for=203.0.113.9' } }, 'forbidden'],
+    ['a proxy here that says only that it is one', { headers: { via: '1.1 proxy' } }, 'forbidden'],
+    ['a proxy here that tells only of TLS', { headers: { 'x-forwarded-proto': 'https' } }, 'forbidden'],
     [
       'somebody who claims to be from here',
       { peer: '192.168.1.9', headers: { 'x-forwarded-for': '127.0.0.1' } },
@@ -229,6 +231,37 @@ describe('pages ask models only where the config lets them', () => {
     ],
   ])('%s', async ([, asking, expected], { expect }) => {
     expect(await verdict(openDoor({ corsOrigins: ['https://chat.example.org'] }), asking)).toBe(expected);
+  });
+
+  describe('a page that has pointed its own name at us reads nothing without a key', () => {
+    const host = 'evil.com:3000';
+    const same = { 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'cors' };
+    const reads = ['/v1/models', '/props', '/slots', '/upstream/org/b/load/v1/models'];
+    test.for<[string, Record<string, string>, string]>([
+      ['with Sec-Fetch-Site', { host, ...same }, 'forbidden'],
+      ['over plain HTTP, where browsers do not say it', { host, 'accept-language': 'en' }, 'forbidden'],
+      ['with the language taken away as far as a page can', { host, 'accept-language': '' }, 'forbidden'],
+      ['of an origin it names', { host, origin: 'http://evil.com:3000' }, 'forbidden'],
+      ['when somebody follows a link', { host, 'sec-fetch-site': 'none', 'sec-fetch-mode': 'navigate' }, 'forbidden'],
+      ['a page by a name of ours', { host: 'catnap.example.org', ...same }, 'in'],
+      ['a page by an address', { host: '10.0.0.1:3000', ...same }, 'in'],
+      ['a program', { host }, 'in'],
+      ['a program of Node', { host, 'accept-language': '*', 'sec-fetch-mode': 'cors' }, 'in'],
+    ])('%s', async ([, headers, expected], { expect }) => {
+      const door = openDoor({ corsOrigins: ['https://chat.example.org'] });
+      for (const url of reads) expect([url, await verdict(door, { url, headers })]).toEqual([url, expected]);
+    });
+
+    test('by the name in the target neither', async ({ expect }) => {
+      const url = 'http://evil.com/v1/models';
+      expect(await verdict(openDoor(), { url, headers: same })).toBe('forbidden');
+    });
+
+    test('with a key it needs the key, which it does not have', async ({ expect }) => {
+      const door = openDoor({ keys: keysOf(APP) });
+      expect(await verdict(door, { url: '/v1/models', headers: { host, ...same } })).toBe('key_missing');
+      expect(await verdict(door, { url: '/v1/models', headers: { host, ...same, ...bearer(TOKENS.app) } })).toBe('in');
+    });
   });
 });
 

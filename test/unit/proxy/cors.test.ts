@@ -69,7 +69,10 @@ test('any page may where the config says `*`, but none may ask the admin API', a
   const get = { method: 'GET', headers: { origin: PAGE } };
   expect((await ask(rig.port, '/v1/models', get)).headers['access-control-allow-origin']).toBe('*');
   expect(corsOf((await ask(rig.port, '/v1/admin/models', get)).headers)).toEqual([]);
-  expect((await ask(rig.port, '/v1/admin/models', { method: 'OPTIONS', headers: PREFLIGHT })).status).toBe(403);
+  for (const path of ['/v1/admin/models', '/control/pin', '/control?x', '/control']) {
+    expect((await ask(rig.port, path, { method: 'OPTIONS', headers: PREFLIGHT })).status, path).toBe(403);
+  }
+  expect((await ask(rig.port, '/controls', { method: 'OPTIONS', headers: PREFLIGHT })).status).toBe(204);
 });
 
 test('a preflight is never an engine’s to answer', async ({ expect, onTestFinished }) => {
