@@ -2,7 +2,10 @@ import { access, constants, readFile, rm } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
 import type { Processes } from '../ports/process.ts';
 import type { Program, Programs } from '../ports/programs.ts';
+import { askProgram } from './ask-program.ts';
+import { BY_SUDO } from './by-sudo.ts';
 import { complaintsIn, reasonIn } from './criu-log.ts';
+import { codeOf } from './system-error.ts';
 
 export type CriuOptions = {
   /** A path, or a name on PATH. */
@@ -26,6 +29,7 @@ type Place = {
 const SBIN = ['/usr/local/sbin', '/usr/sbin', '/sbin'];
 const OLDEST = 4;
 const VERSION_MS = 10_000;
+const READ_MS = 10_000;
 const CHECK_MS = 30_000;
 /** How long it may take to find and stop all threads; a second per hundred of them is plenty. */
 const COLLECT_SECS = 60;
@@ -144,9 +148,9 @@ export class Criu {
     if (number === null) return `${path} --version does not answer like criu: ${lastLine(version.output)}`;
     this.#version = `${number[1]}${number[2] ?? ''}`;
     if (Number(number[1]) < OLDEST) return `${path} is criu ${this.#version}; sleep level 4 needs ${OLDEST}.0 or newer`;
-    const argv: Argv = isRoot ? [path] : ['sudo', '-n', '--', path];
+    const argv: Argv = isRoot ? [path] : [...BY_SUDO, path];
     const check = await processes.ask([...argv, 'check', '--no-default-config'], CHECK_MS);
-    if (check.code === 0) return argv;
+    if (check.code === 0) return isRoot ? argv : ((await this.#lackOfRights()) ?? argv);
     const said = complaintsIn(check.output)[0] ?? lastLine(check.output);
     if (isRoot || complaintsIn(check.output).length > 0)
       return `criu cannot work on this machine (criu check): ${said}`;
@@ -154,6 +158,20 @@ export class Criu {
       `criu needs root, and catnap may not run it so (${said}): run catnap as root, ` +
       `or let its user run ${path} by sudo without a password`
     );
+  }
+
+  /** What criu writes by sudo is root's to read, and what it runs is root's to end. */
+  async #lackOfRights(): Promise<string | undefined> {
+    const { processes } = this.#means;
+    for (const [program, ...words] of [
+      ['cat', '/dev/null'],
+      ['kill', '-0', String(process.pid)],
+    ] as const) {
+      const { code, output } = await processes.ask([...BY_SUDO, program, ...words], VERSION_MS);
+      if (code !== 0)
+        return `criu runs by sudo, and catnap may not run ${program} so (${lastLine(output)}), which it needs beside it: allow that in sudoers`;
+    }
+    return undefined;
   }
 }
 
@@ -168,8 +186,8 @@ const pidFile = (folder: string): string => join(folder, 'root.pid');
  * and it says so before it lets anything run; the last it does is to write how long it took.
  */
 export async function restoredPid({ folder }: Place): Promise<number | undefined> {
-  if (!(await isThere(join(folder, 'stats-restore')))) return undefined;
-  const text = await readFile(pidFile(folder), 'latin1').catch(() => '');
+  if (!(await isThere(join(folder, 'stats-restore'), constants.F_OK))) return undefined;
+  const text = await textOf(pidFile(folder));
   const pid = Number.parseInt(text, 10);
   return pid > 1 ? pid : undefined;
 }
@@ -182,14 +200,23 @@ export async function cleared({ folder }: Place): Promise<void> {
 
 /** Why criu failed, in one line; undefined when it does not say. */
 export async function whyFailed({ folder }: Place, what: 'dump' | 'restore'): Promise<string | undefined> {
-  const logs = await Promise.all(
-    ['criu.log', `${what}.log`].map((name) => readFile(join(folder, name), 'utf8').catch(() => '')),
-  );
+  const logs = await Promise.all(['criu.log', `${what}.log`].map((name) => textOf(join(folder, name))));
   return reasonIn(logs.join('\n'));
 }
 
-const isThere = (path: string): Promise<boolean> =>
-  access(path, constants.R_OK).then(
+/** Nothing where there is none. By sudo, criu writes files that only root may read. */
+async function textOf(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    if (codeOf(error) !== 'EACCES') return '';
+    const { code, output } = await askProgram([...BY_SUDO, 'cat', path], READ_MS);
+    return code === 0 ? output : '';
+  }
+}
+
+const isThere = (path: string, mode = constants.R_OK): Promise<boolean> =>
+  access(path, mode).then(
     () => true,
     () => false,
   );

@@ -44,6 +44,14 @@ test.skipIf(process.platform !== 'linux')('what hinders it is said with what to 
     'criu needs root, and catnap may not run it so (sudo: a password is required): run catnap as root, ' +
       'or let its user run /usr/bin/criu by sudo without a password',
   );
+  for (const program of ['cat', 'kill']) {
+    const answer = (argv: readonly string[]) => (argv[3] === program ? sudo : GOOD);
+    expect(await hindrance({ isRoot: false, answer })).toBe(
+      `criu runs by sudo, and catnap may not run ${program} so (sudo: a password is required), ` +
+        'which it needs beside it: allow that in sudoers',
+    );
+  }
+  expect(await hindrance({ isRoot: false })).toBeUndefined();
 });
 
 test.skipIf(process.platform !== 'linux')(
