@@ -41,6 +41,8 @@ const RULES: EngineRules = {
   limits: { start: 1e9, sleep: 1e9, wake: 1e9, stop: 1e9 },
 };
 
+const priorityOf = ({ priority = 'normal' }: Arrival) => ({ priority });
+
 type Due = { readonly at: Millis; readonly order: number; readonly run: () => void };
 
 /** Plays a workload on the production stages and engines, with a clock of its own, and counts what comes of it. */
@@ -130,7 +132,7 @@ class Replay {
     const model = modelId(arrival.model);
     this.#clients.set(ticket, arrival);
     if (arrival.leavesAfterMs !== undefined) this.#in(arrival.leavesAfterMs, () => this.#leave(ticket, model));
-    this.#post({ kind: 'ticket-arrived', ticket, model });
+    this.#post({ kind: 'ticket-arrived', ticket, model, terms: priorityOf(arrival) });
   }
 
   #leave(ticket: ReturnType<typeof ticketId>, model: ModelId): void {
@@ -215,7 +217,7 @@ class Replay {
     const { leavesAfterMs: _, ...arrival } = job.arrival;
     this.#clients.set(again, { ...arrival, serviceMs: arrival.serviceMs - (this.#now - job.since) });
     this.#frozen.add(again);
-    this.#post({ kind: 'ticket-arrived', ticket: again, model });
+    this.#post({ kind: 'ticket-arrived', ticket: again, model, terms: priorityOf(arrival) });
   }
 
   #follow(done: Arrival): void {

@@ -1,4 +1,5 @@
 import type { Millis } from '../core/kinds.ts';
+import type { Priority } from '../core/place.ts';
 
 /** One request as a trace or a generator tells of it. */
 export type Arrival = {
@@ -8,6 +9,8 @@ export type Arrival = {
   readonly serviceMs: number;
   /** After how long its client leaves when it has no turn; for ever where it is not told. */
   readonly leavesAfterMs?: number;
+  /** How urgent it is; `normal` where it is not told. */
+  readonly priority?: Priority;
   /** Who sends it, where that matters to the generator. */
   readonly session?: number;
 };

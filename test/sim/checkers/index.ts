@@ -8,6 +8,7 @@ import { FairnessChecker } from './fairness.ts';
 import { LeisureChecker } from './leisure.ts';
 import { LoadsChecker } from './loads.ts';
 import { MoreRoomChecker } from './more-room.ts';
+import { OvertakingChecker } from './overtaking.ts';
 import { PatienceChecker } from './patience.ts';
 import { ProgressChecker } from './progress.ts';
 import { RestChecker } from './rest.ts';
@@ -23,6 +24,7 @@ export const allCheckers = (scene: Scene): readonly Checker[] => [
   new DoorsChecker(scene),
   new EnginesChecker(scene),
   new MoreRoomChecker(scene),
+  new OvertakingChecker(scene),
   new PatienceChecker(scene),
   new FairnessChecker(scene),
   new LoadsChecker(scene),

@@ -6,6 +6,7 @@ const leavers = of('leavers.ts');
 const fifo = of('policy/fifo.ts');
 const leaving = of('policy/leaving.ts');
 const slack = of('policy/slack.ts', { policy: 'slack' });
+const contenders = of('policy/leaving.ts', { policy: 'cost_aware' });
 const costAware = of('policy/cost-aware.ts', { policy: 'cost_aware' });
 const timeSlice = of('policy/time-slice.ts', { policy: 'time_slice' });
 
@@ -46,6 +47,17 @@ export const POLICY: readonly Mutant[] = [
   ),
   slack('slack forgets that time runs out', "{ kind: 'look-again', at: latestStart }", 'stay'),
   slack('slack cuts into a turn', '        mayLeaveAt(leaversOfFirst, sight),\n', ''),
+  slack(
+    'slack lets others pass whoever is late',
+    'late ? { to: first, leavers: leaversOfFirst } : worthMost(sight)',
+    'worthMost(sight) ?? { to: first, leavers: leaversOfFirst }',
+  ),
+  slack('slack lets in whoever fits before whoever is late', 'late || room <= 0', 'room <= 0'),
+  contenders(
+    'others pass whoever has waited for too long',
+    '<= now ? [first] : candidates',
+    '<= now ? candidates : candidates',
+  ),
   costAware('cost_aware forgets to look again', "{ kind: 'look-again', at: next };", 'stay;'),
   costAware('cost_aware cuts into a turn', 'latest([mayLeaveAt(leavers, sight), ', 'latest(['),
   timeSlice('time_slice forgets to look again', "{ kind: 'look-again', at: next };", 'stay;'),

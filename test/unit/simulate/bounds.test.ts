@@ -17,14 +17,18 @@ type World = {
   readonly comeMs: number;
   readonly goMs: number;
   readonly places?: number;
+  readonly stepMs?: number;
 };
 
+/** The time is given in whole turns, and those that lie at the ends of what is looked at count as well. */
+const SHARE_IS_OFF_BY = 0.1;
+
 function play(discipline: string, world: World): Outcome {
-  const { workload, maxWaitMs, servingShare = 0.8, holds = true, comeMs, goMs, places = 16 } = world;
+  const { workload, maxWaitMs, servingShare = 0.8, holds = true, comeMs, goMs, places = 16, stepMs = 0 } = world;
   const outcome = compare({
     workload: () => workload,
     disciplines: [discipline],
-    stage: { capacity: 1, drains: true, drainMs: 600 * SECOND, minActiveMs: 0, priorityStepMs: 0 },
+    stage: { capacity: 1, drains: true, drainMs: 600 * SECOND, minActiveMs: 0, priorityStepMs: stepMs },
     terms: { maxWaitMs, coalesceMs: 2_000, amortization: 0.5, tickMs: 500, quantumMs: 2_000, servingShare, holds },
     model: () => ({
       cost: 1,
@@ -128,6 +132,94 @@ describe('under slack', () => {
     const shares = awake.map((ms) => ms / total);
     for (const [n, due] of [0.6, 0.3, 0.1].entries()) expect(Math.abs((shares[n] ?? 0) - due)).toBeLessThan(0.08);
     expect(total / spanMs).toBeGreaterThan(0.75);
+  });
+
+  test('when it cannot be done, each model gets its share of the time, whatever it is asked for', ({ expect }) => {
+    const spanMs = 600 * SECOND;
+    const one = fc.integer({ min: 2, max: 8 });
+    fc.assert(
+      fc.property(fc.tuple(one, one, one), fc.integer({ min: 200, max: 4_000 }), (weights, costMs) => {
+        const sum = weights.reduce((total, weight) => total + weight, 0);
+        const due = weights.map((weight) => weight / sum);
+        const rates = due.map((share) => 6 * share);
+        const workload = regular(rates, 2_000, spanMs);
+        const swap = { comeMs: costMs / 2, goMs: costMs / 2 };
+        const outcome = play('slack', { workload, maxWaitMs: 20 * SECOND, places: 4, ...swap });
+        const awake = workload.models.map((model) =>
+          outcome.timeline
+            .filter((stretch) => stretch.model === model && stretch.phase === 'awake' && stretch.toMs <= spanMs)
+            .reduce((total, { fromMs, toMs }) => total + toMs - fromMs, 0),
+        );
+        const total = awake.reduce((all, ms) => all + ms, 0);
+        for (const [n, share] of due.entries())
+          expect(Math.abs((awake[n] ?? 0) / total - share)).toBeLessThan(SHARE_IS_OFF_BY);
+        expect(total / spanMs).toBeGreaterThan(0.75);
+      }),
+      { numRuns: 6 },
+    );
+  });
+});
+
+/** The same requests, all of them urgent, and among them one that is not and whose client leaves when it has no turn within the bound. */
+function amongUrgent(
+  workload: Workload,
+  low: { readonly at: number; readonly model: string; withinMs: number },
+): Workload {
+  const urgent = [...workload.arrivals].map((arrival): Arrival => ({ ...arrival, priority: 'high' }));
+  const { at, model, withinMs } = low;
+  const serviceMs = urgent[0]?.serviceMs ?? 0;
+  const one: Arrival = { at: millis(at), model, serviceMs, priority: 'low', leavesAfterMs: withinMs };
+  const models = [...new Set([...workload.models, model])];
+  return { ...workload, models, arrivals: [...urgent, one].toSorted((a, b) => a.at - b.at) };
+}
+
+describe('a request of low priority', () => {
+  const OWN = ['fifo', 'cost_aware', 'time_slice', 'slack'];
+
+  test.for(OWN)('has its turn under %s while others are asked for urgently without end', (policy, { expect }) => {
+    const worlds = fc.record({
+      perSec: fc.double({ min: 0.5, max: 2, noNaN: true }),
+      serviceMs: fc.integer({ min: 500, max: 3_000 }),
+      comeMs: fc.integer({ min: 100, max: 3_000 }),
+      goMs: fc.integer({ min: 0, max: 1_000 }),
+      stepMs: fc.integer({ min: 0, max: 20_000 }),
+      at: fc.integer({ min: 0, max: 60_000 }),
+    });
+    fc.assert(
+      fc.property(worlds, ({ perSec, serviceMs, comeMs, goMs, stepMs, at }) => {
+        const maxWaitMs = 10 * SECOND;
+        const turnMs = comeMs + goMs + 2 * serviceMs + 2 * SECOND;
+        const low = { at, model: 'low', withinMs: 2 * stepMs + maxWaitMs + 3 * 4 * turnMs };
+        const workload = amongUrgent(regular([perSec, perSec], serviceMs, 600 * SECOND), low);
+        const outcome = play(policy, { workload, maxWaitMs, servingShare: 0.5, comeMs, goMs, stepMs });
+        expect(outcome.left).toBe(0);
+      }),
+      { numRuns: 15 },
+    );
+  });
+
+  test('is not lost in the line of its own model either, when more is asked for than can be done', ({ expect }) => {
+    const worlds = fc.record({
+      serviceMs: fc.integer({ min: 500, max: 3_000 }),
+      costMs: fc.integer({ min: 200, max: 4_000 }),
+      stepMs: fc.integer({ min: 0, max: 10_000 }),
+      at: fc.integer({ min: 5_000, max: 20_000 }),
+    });
+    fc.assert(
+      fc.property(worlds, ({ serviceMs, costMs, stepMs, at }) => {
+        const [share, models, places, times] = [0.5, 2, 4, 1.5];
+        const perSec = (times * places * SECOND) / (serviceMs * models);
+        const roundMs = (costMs + serviceMs) * (((models - 1) * share) / (1 - share) + models);
+        // Whoever comes more than two steps later is behind it, and what came before that takes so long.
+        const aheadMs = (times * (at + 2 * stepMs)) / share;
+        const low = { at, model: 'm0', withinMs: aheadMs + 3 * roundMs };
+        const workload = amongUrgent(regular([perSec, perSec], serviceMs, 600 * SECOND), low);
+        const swap = { comeMs: costMs / 2, goMs: costMs / 2 };
+        const outcome = play('slack', { workload, maxWaitMs: SECOND, servingShare: share, places, stepMs, ...swap });
+        expect(outcome.left).toBe(0);
+      }),
+      { numRuns: 8 },
+    );
   });
 });
 
