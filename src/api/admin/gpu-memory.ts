@@ -22,8 +22,10 @@ export function gpuMemory(deps: ControlDeps): Hono<Visited> {
       total_mib: totalMib,
       used_over_total: `${usedMib}MiB / ${totalMib}MiB`,
     }));
-    const models = deps.stage.view().models.map((view) => {
-      const { config, vram, effectiveTarget } = knownOf(deps, view);
+    const models = deps.stage.view().models.flatMap((view) => {
+      const known = knownOf(deps, view);
+      if (known === undefined) return [];
+      const { config, vram, effectiveTarget } = known;
       const runtime_state = runtimeState(view);
       return {
         name: view.model,

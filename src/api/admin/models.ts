@@ -1,5 +1,5 @@
-import { Hono } from 'hono';
-import { invariant, type ModelId } from '../../core/kinds.ts';
+import { Hono, type Context } from 'hono';
+import type { ModelId } from '../../core/kinds.ts';
 import { unknownModel } from '../../core/unknown-model.ts';
 import type { ModelView, StageView } from '../../runtime/view.ts';
 import type { ControlDeps } from '../deps.ts';
@@ -17,7 +17,7 @@ export function adminModels(deps: ControlDeps): Hono<Visited> {
 
   app.get(MODELS_PATH, (c) => {
     const view = stage.view();
-    const models = view.models.map((model) => rowOf(deps, model, view));
+    const models = view.models.flatMap((model) => rowOf(deps, model, view) ?? []);
     const { accepting } = view;
     const mode = view.mode.kind;
     const stages = view.stages.map((board) => stageRow(board, view));
@@ -28,7 +28,7 @@ export function adminModels(deps: ControlDeps): Hono<Visited> {
     const name = c.req.param('name');
     const model = find(name, visitorOf(c).mayUse);
     if (model === undefined) return refuse(c, 'unknown_model', unknown(name), 'model');
-    return c.json(currentRow(deps, model) satisfies ModelRow);
+    return tellRow(deps, c, model);
   });
 
   return app;
@@ -36,28 +36,36 @@ export function adminModels(deps: ControlDeps): Hono<Visited> {
 
 export const unknown = (name: string): string => unknownModel(name, MODELS_PATH);
 
-/** A model as it is now. */
-export function currentRow(deps: RowDeps, model: ModelId): ModelRow {
+/** A model as it is now; undefined when another config has been read since it was found, and has it no more. */
+export function currentRow(deps: RowDeps, model: ModelId): ModelRow | undefined {
   const view = deps.stage.view();
-  return rowOf(deps, viewOf(view, model), view);
+  const own = viewOf(view, model);
+  return own && rowOf(deps, own, view);
 }
 
-export function viewOf({ models }: StageView, model: ModelId): ModelView {
-  const found = models.find((candidate) => candidate.model === model);
-  invariant(found !== undefined, `${model} is not on the stage`);
-  return found;
+/** The model as it is now, or that there is none by now. */
+export function tellRow(deps: RowDeps, c: Context, model: ModelId, status: 200 | 202 = 200): Response {
+  const row = currentRow(deps, model);
+  return row === undefined ? refuseGone(c, model) : c.json(row, status);
 }
 
-function rowOf(deps: RowDeps, view: ModelView, { now }: StageView): ModelRow {
-  return modelRow(view, knownOf(deps, view), now);
+export const refuseGone = (c: Context, model: ModelId): Response => refuse(c, 'unknown_model', unknown(model), 'model');
+
+export const viewOf = ({ models }: StageView, model: ModelId): ModelView | undefined =>
+  models.find((candidate) => candidate.model === model);
+
+function rowOf(deps: RowDeps, view: ModelView, { now }: StageView): ModelRow | undefined {
+  const known = knownOf(deps, view);
+  return known && modelRow(view, known, now);
 }
 
+/** Undefined of one that only a later config has: whoever asks is answered by the config that was there when he came. */
 export function knownOf(
   { config, lastFailure, verdicts, vram, effectiveTarget }: RowDeps,
   { model, replicas }: ModelView,
-): Known {
+): Known | undefined {
   const found = config.models[model];
-  invariant(found !== undefined, `${model} is on the stage and not in the config`);
+  if (found === undefined) return undefined;
   return {
     config: found,
     remembered: lastFailure(model),

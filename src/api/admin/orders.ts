@@ -9,8 +9,8 @@ import { refuse } from '../refusal.ts';
 import { visitorOf, type Visited } from '../visitor.ts';
 import { unfit } from './constraints/judge.ts';
 import { readLoadBody, type LoadBody } from './constraints/schema.ts';
-import { MODELS_PATH } from './contract.ts';
-import { currentRow, unknown, viewOf } from './models.ts';
+import { MODELS_PATH, type ModelRow } from './contract.ts';
+import { currentRow, refuseGone, tellRow, unknown, viewOf } from './models.ts';
 import { readLevel, readTimeout, type Limit } from './query.ts';
 import { runtimeState } from './state.ts';
 
@@ -56,6 +56,8 @@ function load(deps: ControlDeps, c: Context, model: ModelId, { replicas, overrid
   const { config, stage, operator } = deps;
   const settings = config.models[model];
   const view = viewOf(stage.view(), model);
+  // The body may have come for so long that the config has it no more.
+  if (view === undefined) return refuseGone(c, model);
   const flaws = [...unfit(settings?.backend ?? '', override)];
   const most = settings?.replica_max ?? 1;
   if (replicas !== undefined && replicas > most) flaws.push(`replicas must be at most ${most}, not ${replicas}`);
@@ -72,7 +74,7 @@ function load(deps: ControlDeps, c: Context, model: ModelId, { replicas, overrid
       const message = `${model} is ${state}, and what it is loaded with can only be changed while it is not: unload it first.`;
       return refuse(c, 'invalid_load_request', message);
     }
-    return c.json(currentRow(deps, model));
+    return tellRow(deps, c, model);
   }
   const order = operator.load(model, { as: 'load', replicas, override });
   return whenDone(deps, c, model, order, (end) => loadRefused(deps, c, model, end, override));
@@ -81,13 +83,19 @@ function load(deps: ControlDeps, c: Context, model: ModelId, { replicas, overrid
 /** What the one who loads is told of a load that came to nothing. */
 function loadRefused(deps: ControlDeps, c: Context, model: ModelId, end: Refusal, override: LoadOverride): Response {
   const changed = Object.keys(override).length === 0 ? '' : ` with ${Object.keys(override).join(', ')}`;
+  if (end.code === 'model_not_found') return refuseGone(c, model);
   if (end.code !== 'engine_failed') {
     return refuse(c, end.code === 'model_unloading' ? 'invalid_state' : end.code, `${end.message}.`, 'model');
   }
   const failure = deps.lastFailure(model)?.failure;
   const code = failure?.trouble === 'too_late' ? 'load_timeout' : 'load_failed';
   const message = `${model} could not be loaded${changed}: ${failure?.reason ?? end.message}`;
-  return refuse(c, code, message, 'model', { model: currentRow(deps, model) });
+  return refuse(c, code, message, 'model', asItIs(deps, model));
+}
+
+function asItIs(deps: ControlDeps, model: ModelId): { readonly model?: ModelRow } {
+  const row = currentRow(deps, model);
+  return row === undefined ? {} : { model: row };
 }
 
 type Refusal = Extract<OrderEnd, { readonly kind: 'refused' }>;
@@ -100,9 +108,10 @@ function unload(deps: ControlDeps, c: Context, model: ModelId): Told {
   }
   const hold = isTrue(c.req.query('hold'));
   const view = viewOf(deps.stage.view(), model);
+  if (view === undefined) return refuseGone(c, model);
   const state = runtimeState(view);
   const gone = view.engines.every(({ phase }) => phase.kind === 'off');
-  if (state === 'unloading' || (state === 'unloaded' && gone && !hold)) return c.json(currentRow(deps, model));
+  if (state === 'unloading' || (state === 'unloaded' && gone && !hold)) return tellRow(deps, c, model);
   if (state === 'loading' && !isTrue(c.req.query('cancel'))) {
     const message = `${model} is being loaded. Unload it when it is loaded, or with ?cancel=true.`;
     return refuse(c, 'invalid_state', message, 'model');
@@ -122,19 +131,13 @@ async function whenDone(
   refused: (end: Refusal) => Response,
 ): Promise<Response> {
   order.catch(deps.bug);
-  if (c.req.query('wait') === 'false') return rowNow(deps, c, model, 202);
+  if (c.req.query('wait') === 'false') return tellRow(deps, c, model, 202);
   const end = await orLate(order, deps.clock, readTimeout(c.req.query('timeout_s')));
   if (end === 'late') {
     const message = `${model} is not there yet; what was asked goes on.`;
-    return refuse(c, 'load_timeout', message, 'model', { model: currentRow(deps, model) });
+    return refuse(c, 'load_timeout', message, 'model', asItIs(deps, model));
   }
-  return end.kind === 'done' ? rowNow(deps, c, model, 200) : refused(end);
-}
-
-/** The config may have it no more by the time an order has ended. */
-function rowNow(deps: ControlDeps, c: Context, model: ModelId, status: 200 | 202): Response {
-  const isThere = deps.stage.view().models.some((view) => view.model === model);
-  return isThere ? c.json(currentRow(deps, model), status) : refuse(c, 'unknown_model', unknown(model), 'model');
+  return end.kind === 'done' ? tellRow(deps, c, model) : refused(end);
 }
 
 function orLate(order: Promise<OrderEnd>, clock: Clock, limitMs: Limit): Promise<OrderEnd | 'late'> {

@@ -2,7 +2,7 @@ import { Hono, type Context } from 'hono';
 import type { z } from 'zod';
 import type { ModelId, SleepLevel } from '../../core/kinds.ts';
 import type { LoadWish, OrderEnd } from '../../runtime/operator.ts';
-import { unknown, viewOf } from '../admin/models.ts';
+import { refuseGone, unknown, viewOf } from '../admin/models.ts';
 import { bodyText } from '../body.ts';
 import type { ControlDeps } from '../deps.ts';
 import { refuse } from '../refusal.ts';
@@ -44,7 +44,9 @@ export function control(deps: ControlDeps): Hono<Visited> {
   app.post(at('sleep'), async (c) => {
     const asked = await named(deps, c, SleepBody);
     if (asked instanceof Response) return asked;
-    const level = asked.body.level ?? viewOf(stage.view(), asked.model).sleepLevel;
+    const view = viewOf(stage.view(), asked.model);
+    if (view === undefined) return refuseGone(c, asked.model);
+    const level = asked.body.level ?? view.sleepLevel;
     const end = await operator.unload(asked.model, { level, hold: false });
     return end.kind === 'done' ? status(c) : failed(deps, c, asked.model, end);
   });
@@ -93,6 +95,7 @@ async function named<T extends Named>(
 }
 
 function failed(deps: ControlDeps, c: Context, model: ModelId, end: Extract<OrderEnd, { kind: 'refused' }>): Response {
+  if (end.code === 'model_not_found') return refuseGone(c, model);
   if (end.code !== 'engine_failed') return refuse(c, end.code, `${end.message}.`, 'model');
   const reason = deps.lastFailure(model)?.failure.reason ?? end.message;
   return refuse(c, 'load_failed', `${model} could not be woken: ${reason}`, 'model');
