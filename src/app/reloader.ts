@@ -3,6 +3,7 @@ import { problemText } from '../config/diagnostics.ts';
 import type { Loaded } from '../config/load.ts';
 import { changesOf, type Changes } from '../config/reload/changes.ts';
 import type { Config } from '../config/schema.ts';
+import { InvariantBroken } from '../core/kinds.ts';
 import type { Reporter } from '../ports/reporter.ts';
 
 export type ReloaderMeans = {
@@ -62,6 +63,7 @@ export class Reloader {
     try {
       restarting = await apply(loaded.config, changes, now);
     } catch (error) {
+      if (error instanceof InvariantBroken) throw error;
       return refused('invalid_config', [error instanceof Error ? error.message : String(error)]);
     }
     if (restarting === undefined) return refused('shutting_down', [CLOSING]);

@@ -3,6 +3,7 @@ import { Reloader, type ReloaderMeans } from '../../../src/app/reloader.ts';
 import { configFrom, type Loaded } from '../../../src/config/load.ts';
 import type { Config, ConfigInput } from '../../../src/config/schema.ts';
 import type { Fact } from '../../../src/core/facts.ts';
+import { InvariantBroken } from '../../../src/core/kinds.ts';
 
 const read = (input: ConfigInput): Loaded => configFrom(input, 'test', {}, { HOME: '/home/somebody' });
 const BASE: ConfigInput = { models: { alpha: { backend: 'stub' } } };
@@ -79,6 +80,13 @@ describe('reading the config again', () => {
     expect(await closing.reloader.reload(SIGHUP)).toMatchObject({ code: 'shutting_down' });
     const closedMeanwhile = scene({ apply: async () => undefined });
     expect(await closedMeanwhile.reloader.reload(SIGHUP)).toMatchObject({ code: 'shutting_down' });
+  });
+
+  test('does not call a bug of ours a config that is wrong', async ({ expect }) => {
+    const broken = new InvariantBroken('half of it is in use');
+    const { reloader, facts } = scene({ apply: () => Promise.reject(broken) });
+    await expect(reloader.reload(SIGHUP)).rejects.toBe(broken);
+    expect(facts).toEqual([]);
   });
 
   test('happens once at a time, and once for all who ask meanwhile', async ({ expect }) => {
