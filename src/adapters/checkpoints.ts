@@ -10,7 +10,8 @@ import {
 } from '../ports/checkpoints.ts';
 import type { Child } from '../ports/process.ts';
 import { whyFailed } from './criu.ts';
-import type { Image, MayStay } from './images.ts';
+import type { Image } from './image.ts';
+import type { MayStay } from './images.ts';
 import { keyOf, SavedEngine, type SavedMeans } from './saved-engine.ts';
 import { signalGroup } from './signal-group.ts';
 
@@ -67,6 +68,16 @@ export class CriuCheckpoints implements Checkpoints {
         onProblem(`an earlier catnap left ${removed === 1 ? 'an engine' : `${removed} engines`} on disk; removed`);
     } catch (error) {
       onProblem(`images of an earlier catnap could not be removed: ${String(error)}`);
+    }
+  }
+
+  /** Removes all that this catnap, or an earlier one in its place, has left, and the folder where nobody else uses it. */
+  async clear(): Promise<void> {
+    const { images, onProblem } = this.#means;
+    try {
+      await images?.clear();
+    } catch (error) {
+      onProblem(`images in ${images?.folder} could not be removed: ${String(error)}`);
     }
   }
 

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import {
   chmod,
+  constants,
   lstat,
   mkdir,
-  open,
   readdir,
   readFile,
   rename,
@@ -13,15 +13,16 @@ import {
   statfs,
   writeFile,
 } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { engineFileName } from './engine-file-name.ts';
-import { lastUseOf, PASSPORT, readPassport, type PassportOnDisk } from './passport.ts';
+import { Image, sizeOf } from './image.ts';
+import { lastUseOf, readPassport, type PassportOnDisk } from './passport.ts';
 import type { ProcessTable } from './process-table.ts';
 import { codeOf, isMissing } from './system-error.ts';
 
+const STICKY = 0o1000;
 const MANIFEST = 'catnap.json';
-const OUTPUT = 'criu.log';
 /** What our folders are called: the engine's name, a part of its mark, and what tells one save from the next. */
 const FOLDER = /^.+\.[0-9a-f]{8}\.[0-9a-f]{8}\.[0-9a-f]{8}$/;
 
@@ -99,11 +100,18 @@ export class ImageStore {
     }
   }
 
-  /** Why the folder cannot be trusted: others may have made it, for us to write to or to remove things from. */
+  /** Why the folder cannot be trusted: others may have made it, for us to write to or to remove things from, or may put another in its place. */
   async #flaw(): Promise<string | undefined> {
-    const found = await lstat(this.#options.folder);
+    const { folder } = this.#options;
+    const found = await lstat(folder);
     if (!found.isDirectory()) return 'it is not a folder';
-    return found.uid === process.geteuid?.() ? undefined : 'it belongs to another user';
+    const own = process.geteuid?.();
+    if (found.uid !== own) return 'it belongs to another user';
+    const above = dirname(resolve(folder));
+    const { uid, mode } = await stat(above);
+    if (uid !== own && uid !== 0) return `${above}, in which it lies, belongs to another user`;
+    const isOpen = (mode & constants.S_IWOTH) !== 0 && (mode & STICKY) === 0;
+    return isOpen ? `${above}, in which it lies, may be written to by everybody` : undefined;
   }
 
   /**
@@ -230,19 +238,29 @@ export class ImageStore {
    * whatever is not ours. Gives how many went.
    */
   async sweep(mayStay: MayStay = () => false): Promise<number> {
+    return this.#removeUnless((path) => this.#isKept(path, mayStay));
+  }
+
+  /** Removes all images of ours, also those of this very catnap, and the folder when it is empty then. */
+  async clear(): Promise<void> {
+    await this.#removeUnless((path) => this.#isKept(path, () => false, true));
+    await rmdir(this.#options.folder).catch(() => {}); // it is not there, or others use it
+  }
+
+  async #removeUnless(isKept: (path: string) => Promise<boolean>): Promise<number> {
     let removed = 0;
     const names = await this.#names();
     if (names.length > 0 && (await this.#flaw()) !== undefined) return removed;
     for (const name of names) {
       const path = join(this.#options.folder, name);
-      if (await this.#isKept(path, mayStay)) continue;
+      if (await isKept(path)) continue;
       await rm(path, { recursive: true, force: true });
       removed += 1;
     }
     return removed;
   }
 
-  async #isKept(path: string, mayStay: MayStay): Promise<boolean> {
+  async #isKept(path: string, mayStay: MayStay, mineGoes = false): Promise<boolean> {
     let text: string;
     try {
       text = await readFile(join(path, MANIFEST), 'utf8');
@@ -259,7 +277,7 @@ export class ImageStore {
     const { boot, namespace, catnap, state } = owner.data;
     const isMe = catnap.pid === table.self.pid && catnap.started === table.self.started;
     if (boot !== table.boot) return false;
-    if (state === ours) return (isMe && namespace === table.namespace) || this.#stays(path, mayStay);
+    if (state === ours) return (!mineGoes && isMe && namespace === table.namespace) || this.#stays(path, mayStay);
     // Whether a catnap in another space of process numbers still lives cannot be seen from here.
     if (namespace !== table.namespace) return true;
     return table.look(catnap.pid)?.started === catnap.started;
@@ -293,78 +311,6 @@ export class ImageStore {
       throw error;
     }
   }
-}
-
-/** One folder of the store. */
-export class Image {
-  readonly path: string;
-  #sealed: string | undefined;
-  #bytes = 0;
-
-  constructor(path: string, sealed?: Pick<PassportOnDisk, 'listing' | 'bytes'>) {
-    this.path = path;
-    this.#sealed = sealed?.listing;
-    this.#bytes = sealed?.bytes ?? 0;
-  }
-
-  get listing(): string {
-    return this.#sealed ?? '';
-  }
-
-  get bytes(): number {
-    return this.#bytes;
-  }
-
-  /** Remembers what is in it now: a changed image must not be restored, since what comes of that is anybody's guess. */
-  async seal(): Promise<void> {
-    const { bytes, listing } = await sizeOf(this.path);
-    this.#bytes = bytes;
-    this.#sealed = listing;
-  }
-
-  /** Undefined when it is as it was sealed. */
-  async change(): Promise<string | undefined> {
-    const { listing } = await sizeOf(this.path);
-    return listing === this.#sealed ? undefined : `the image in ${this.path} was changed or removed by somebody`;
-  }
-
-  /** Every process and thread number that is in it, all of which must be free when it is restored. */
-  async numbers(): Promise<number[]> {
-    const names = await readdir(this.path);
-    return names.flatMap((name) => /^core-(\d+)\.img$/.exec(name)?.[1] ?? []).map(Number);
-  }
-
-  /** Gives a file in it to a program that is started; criu has a word to say before it has its log. */
-  async withOutput<T>(start: (output: number) => Promise<T>): Promise<T> {
-    const file = await open(join(this.path, OUTPUT), 'a', 0o600);
-    try {
-      return await start(file.fd);
-    } finally {
-      await file.close();
-    }
-  }
-
-  async drop(): Promise<void> {
-    await rm(this.path, { recursive: true, force: true });
-  }
-}
-
-/** What criu itself writes beside the image while it works with it. */
-const BESIDE = new RegExp(`\\.log$|^root\\.pid$|^stats-|^${PASSPORT.replace('.', '\\.')}(\\.part)?$`);
-
-async function sizeOf(path: string): Promise<{ bytes: number; listing: string }> {
-  let bytes = 0;
-  const files: string[] = [];
-  try {
-    for (const name of (await readdir(path)).toSorted()) {
-      const { size, blocks, mtimeMs } = await stat(join(path, name));
-      bytes += Math.max(size, blocks * 512);
-      if (!BESIDE.test(name)) files.push(`${name} ${size} ${mtimeMs}`);
-    }
-  } catch (error) {
-    if (!isMissing(error)) throw error;
-  }
-  return { bytes, listing: files.join('\n') };
 }
 
 function jsonOf(text: string): unknown {

@@ -6,7 +6,8 @@ import type { Child } from '../ports/process.ts';
 import type { Programs } from '../ports/programs.ts';
 import { cleared, restoredPid, whyFailed, type Criu } from './criu.ts';
 import { fingerprintOf } from './fingerprint.ts';
-import type { Image, ImageStore } from './images.ts';
+import type { Image } from './image.ts';
+import type { ImageStore } from './images.ts';
 import { noteUse, withdrawPassport, writePassport } from './passport.ts';
 import type { CheckpointHost, Lost, Reviving } from './processes.ts';
 

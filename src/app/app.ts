@@ -1,5 +1,6 @@
 import { openProcesses, type SystemProcesses } from '../adapters/processes.ts';
 import { costFile } from '../adapters/cost-file.ts';
+import { sweepKept } from './sweeping.ts';
 import { systemPrograms } from '../adapters/programs.ts';
 import { residentBytes } from '../adapters/resident-memory.ts';
 import { readTlsPair, type TlsPair } from '../adapters/tls-files.ts';
@@ -26,9 +27,7 @@ import type { Prefetcher } from '../runtime/prefetcher.ts';
 import { LoadOverrides } from '../runtime/load-overrides.ts';
 import { Supervisor, type StageSpec } from '../runtime/supervisor.ts';
 import { FileWatch } from './file-watch.ts';
-import { keptImages } from './checkpoints.ts';
 import type { Known } from './known.ts';
-import { keepers } from './conversations.ts';
 import { absentLevels, levelsMissed } from './levels.ts';
 import { prefetcherOf } from './prefetching.ts';
 import { openMetricsPort, type MetricsPort } from './metrics-port.ts';
@@ -146,10 +145,8 @@ export class App {
         written: config,
       };
       app = new App({ ...options, config: judged.config }, telling, processes, output, known);
-      await app.#checkpoints.sweep(keptImages(config));
-      await app.#conversations
-        .sweep(keepers(config))
-        .catch((error: unknown) => warn(`kept conversations: ${String(error)}`));
+      const kept = { checkpoints: app.#checkpoints, conversations: app.#conversations };
+      await sweepKept(config, { ...kept, processes, programs: systemPrograms(options.env), warned: warn });
       await app.#listen();
       app.#preload();
       void app.#vram.measure(config);

@@ -13,6 +13,7 @@ import { callable } from './callable.ts';
 import { keptImages } from './checkpoints.ts';
 import { EXIT } from './exit.ts';
 import { ms } from './times.ts';
+import { clearTrialPlace } from './trial-place.ts';
 import { workshopOf } from './workshop.ts';
 
 export type CheckpointOptions = {
@@ -70,8 +71,9 @@ type Means = {
 async function run(options: CheckpointOptions, means: Means, signal: AbortSignal): Promise<number> {
   const { config, name, model, json, out, say, env } = options;
   await means.processes.reapLeftovers();
-  const { driversOf, checkpoints } = workshopOf({ config, env, ...means, prepares: true });
+  const { driversOf, checkpoints, programs } = workshopOf({ config, env, ...means, prepares: true });
   const engine = engineId(modelId(name), 0);
+  await clearTrialPlace(config, { ...means, programs });
   // The one that was prepared before is made anew.
   await checkpoints.sweep((of, prepared) => keptImages(config)(of, prepared) && of !== engine);
   const levels_allowed = DEPTH.filter((level) => level === 4 || model.levels_allowed.includes(level));

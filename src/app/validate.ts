@@ -1,5 +1,4 @@
-import { rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import { artifactMib } from '../adapters/artifact-size.ts';
 import type { CriuCheckpoints } from '../adapters/checkpoints.ts';
 import { SystemLinks } from '../adapters/links.ts';
@@ -31,6 +30,7 @@ import { callable } from './callable.ts';
 import { EXIT } from './exit.ts';
 import { driverOf, identityOf, versionOf } from './identity.ts';
 import { ms } from './times.ts';
+import { clearTrialPlace, trialPlaceOf, type TrialPlace } from './trial-place.ts';
 import { bookIn } from './verdicts.ts';
 import { workshopOf } from './workshop.ts';
 
@@ -95,12 +95,13 @@ async function run(options: ValidateOptions, means: Means, signal: AbortSignal):
   const { config, name, model, cycles, json, out, say, env } = options;
   const { clock, processes, warned } = means;
   await processes.reapLeftovers();
-  const place = placeOf(config);
+  const place = trialPlaceOf(config);
   const { programs, http, gpu, checkpoints } = workshopOf({ config: place.config, env, ...means });
-  await checkpoints.sweep();
+  const clear = (): Promise<void> => clearTrialPlace(config, { processes, programs, warned });
+  await clear();
   let said: string | undefined;
   let bench: Pick<CriuCheckpoints, 'lastBytes'> = checkpoints;
-  const tried = await clearing(place, () =>
+  const tried = await clearing(clear, () =>
     validate(
       {
         asked: asked(options.levels),
@@ -157,32 +158,12 @@ async function remember(
   }
 }
 
-type Place = {
-  readonly config: Config;
-  readonly conversationsIn: string;
-  /** Removes what was kept there. */
-  clear(): Promise<void>;
-};
-
-async function clearing<T>(place: Place, work: () => Promise<T>): Promise<T> {
+async function clearing<T>(clear: () => Promise<void>, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } finally {
-    await place.clear();
+    await clear();
   }
-}
-
-/** What engines leave on disk while they are tried is kept apart from what they have left there while they served. */
-function placeOf(config: Config): Place {
-  const conversationsIn = join(config.state_dir, 'validation');
-  const images_dir = join(config.checkpoint.images_dir, 'validation');
-  return {
-    config: { ...config, checkpoint: { ...config.checkpoint, images_dir, keep_images: false } },
-    conversationsIn,
-    async clear() {
-      for (const folder of [conversationsIn, images_dir]) await rm(folder, { recursive: true, force: true });
-    },
-  };
 }
 
 /** What a running vLLM says of itself; its program takes long to say the same. */
@@ -210,7 +191,7 @@ async function linksOf(
 function driverFor(
   level: TrialLevel,
   { name, model, env }: ValidateOptions,
-  { config, conversationsIn }: Place,
+  { config, conversationsIn }: TrialPlace,
   means: Means,
 ): { readonly driver: Driver; readonly checkpoints: CriuCheckpoints } {
   const plain = levelOf(level);

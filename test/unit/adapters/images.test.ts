@@ -265,3 +265,31 @@ test('an image that an engine is about to come back from makes no room, however 
   expect(await claim).toEqual({ lack: expect.stringMatching(/of checkpoint.images_max_mib/) });
   expect([existsSync(wanted), existsSync(other), gone]).toEqual([true, false, ['sleeper']]);
 });
+
+test('a folder below one that others may write to is refused, and so is nothing of it trusted', async ({ expect }) => {
+  await leftWithPassport('alpha#0');
+  chmodSync(own.path, 0o777);
+  await expect(store().prepare()).rejects.toThrow(
+    `${images} cannot hold images: ${own.path}, in which it lies, may be written to by everybody; set checkpoint.images_dir`,
+  );
+  expect(await store().kept('alpha#0')).toBeUndefined();
+  // As /tmp is: whoever may write there may not take the place of others.
+  chmodSync(own.path, 0o1777);
+  await store().prepare();
+  expect(await store().kept('alpha#0')).toBeDefined();
+});
+
+test('what was tried is cleared with all that is ours, and what another catnap tries stays', async ({ expect }) => {
+  await left({ pid: 90 });
+  const mine = store();
+  await mine.create(alpha);
+  await mine.clear();
+  expect(existsSync(images)).toBe(false);
+  await left({ pid: 90 });
+  await left({ pid: 92, state: 'other' });
+  await store({ alive: [92] }).clear();
+  expect(readdirSync(images)).toHaveLength(1);
+  await store().clear();
+  await store().clear();
+  expect(existsSync(images)).toBe(false);
+});
