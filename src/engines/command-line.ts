@@ -1,3 +1,5 @@
+import { maskedWords } from '../core/masked.ts';
+
 /** A program and its arguments. */
 export type Argv = readonly [string, ...string[]];
 
@@ -9,13 +11,9 @@ export function fill(argv: Argv, values: Readonly<Record<string, string | number
   return [put(program), ...rest.map(put)];
 }
 
-const SECRET = /^--?[\w-]*(api-key|token|secret|password)$/i;
-const SECRET_GIVEN = /^(--?[\w-]*(?:api-key|token|secret|password)=).+/i;
-
 /** A command line as a person would type it, for logs: quoted where a shell needs it, keys masked. */
 export function shown(argv: Argv): string {
-  return argv
-    .map((word, at) => (SECRET.test(argv[at - 1] ?? '') ? '***' : word.replace(SECRET_GIVEN, '$1***')))
+  return maskedWords(argv)
     .map((word) =>
       /^[\w./:=,@%+-]*(\*{3})?$/.test(word) && word !== '' ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`,
     )

@@ -1,4 +1,5 @@
 import type { ModelConfig } from '../../config/schema.ts';
+import { masked } from '../../core/masked.ts';
 
 /** Keys that say where a model is and who may use it, and nothing of what it is made of. */
 const ELSEWHERE = new Set(['aliases', 'activation', 'capabilities', 'set_params', 'strip_params', 'default_params']);
@@ -41,19 +42,8 @@ export function definitionOf(model: ModelConfig): Record<string, unknown> {
   const set: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(model)) {
     if (value === undefined || ELSEWHERE.has(key)) continue;
-    set[key] = Array.isArray(value) ? masked(value) : value;
+    set[key] = masked(value, key);
   }
   const address = 'port' in model || 'stop_grace_secs' in model ? { host: '127.0.0.1', port: null } : {};
   return { ...common, ...unset, ...address, ...set };
 }
-
-const SECRET = /^--?[\w-]*(api[-_]key|token|secret|password)$/i;
-const SECRET_GIVEN = /^(--?[\w-]*(?:api[-_]key|token|secret|password)=).+/i;
-
-/** Arguments as they may be shown. */
-const masked = (words: readonly unknown[]): readonly unknown[] =>
-  words.map((word, at) => {
-    const before = words[at - 1];
-    if (typeof before === 'string' && SECRET.test(before.replaceAll('_', '-'))) return '***';
-    return typeof word === 'string' ? word.replace(SECRET_GIVEN, '$1***') : word;
-  });

@@ -21,6 +21,17 @@ test('secrets are masked, wherever they were put', ({ expect }) => {
   expect(text).toContain('"--seed","7"');
 });
 
+test('those in hooks too', ({ expect }) => {
+  const hooks = {
+    before_start: { command: ['/bin/mount', '--token', 'hunter2', '-v'] },
+    after_stop: { url: 'http://127.0.0.1:9000/x?token=hunter2' },
+  };
+  const text = JSON.stringify(shown({ model_path: 'org/m', hooks }));
+  expect(text).not.toContain('hunter2');
+  expect(text).toContain('["/bin/mount","--token","***","-v"]');
+  expect(text).toContain('http://127.0.0.1:9000/x?token=***');
+});
+
 test('keys of its own backend are there, null where nobody set them, and no others', ({ expect }) => {
   const definition = shown({ model_path: 'org/m', vllm_max_model_len: 512, device: 'cuda:0' });
   expect(definition).toMatchObject({

@@ -17,6 +17,8 @@ test('a command line is shown as one would type it', ({ expect }) => {
 test('keys are masked, however they are given', ({ expect }) => {
   const line = shown(['srv', '--api-key', 'sk-1', '--hf-token=hf_2', '--spec_password', 'pw3', '-n', 'x']);
   expect(line).toBe('srv --api-key *** --hf-token=*** --spec_password *** -n x');
+  const other = shown(['srv', '--api_key', 'sk-1', '-hft', 'hf_2', '--header', 'Authorization: Bearer sk-3']);
+  expect(other).toBe(`srv --api_key *** -hft *** --header 'Authorization: ***'`);
 });
 
 test('the last value of a flag counts, in both spellings', ({ expect }) => {
