@@ -19,8 +19,8 @@ export function doorOf(member: Member, mode: Mode): Shut | undefined {
   if (onlyOperatorsBring(member)) return shut(member); // 2
   if (mode.kind === 'auto' || mode.pinned === model || member.terms.cost === 0) return undefined; // 3
   if (isComing(member)) return undefined; // 3
-  const pinned = mode.pinned === undefined ? '' : ` and ${mode.pinned} is pinned`;
-  return { code: 'manual_mode', reason: `${model} is not awake; swaps are in manual mode${pinned}` };
+  // The pinned model stays unnamed: whoever asks may not even know it.
+  return { code: 'manual_mode', reason: `${model} is not awake; swaps are in manual mode` };
 }
 
 /** Whether no request ever brings it in, nor back. */
