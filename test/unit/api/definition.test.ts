@@ -22,11 +22,15 @@ test('secrets are masked, wherever they were put', ({ expect }) => {
 });
 
 test('those in hooks too', ({ expect }) => {
-  const hooks = {
-    before_start: { command: ['/bin/mount', '--token', 'hunter2', '-v'] },
-    after_stop: { url: 'http://127.0.0.1:9000/x?token=hunter2' },
-  };
-  const text = JSON.stringify(shown({ model_path: 'org/m', hooks }));
+  const text = JSON.stringify(
+    shown({
+      model_path: 'org/m',
+      hooks: {
+        before_start: { command: ['/bin/mount', '--token', 'hunter2', '-v'] },
+        after_stop: { url: 'http://127.0.0.1:9000/x?token=hunter2' },
+      },
+    }),
+  );
   expect(text).not.toContain('hunter2');
   expect(text).toContain('["/bin/mount","--token","***","-v"]');
   expect(text).toContain('http://127.0.0.1:9000/x?token=***');
