@@ -28,7 +28,7 @@ const LOCK_MS = 10_000;
 export class CudaCheckpoint {
   readonly #means: CudaMeans;
   /** Whether this version of it can do one step at a time, by the file that was asked. */
-  #steps: { readonly mark: string; readonly known: boolean } | undefined;
+  #steps: { readonly mark: string; readonly known: boolean; readonly limits: boolean } | undefined;
 
   constructor(means: CudaMeans) {
     this.#means = means;
@@ -52,7 +52,7 @@ export class CudaCheckpoint {
     const mark = (await programs.find(program))?.mark ?? '';
     if (this.#steps?.mark !== mark) {
       const { output } = await processes.ask([program, '--help'], HELP_MS);
-      this.#steps = { mark, known: output.includes('--action') };
+      this.#steps = { mark, known: output.includes('--action'), limits: output.includes('--timeout') };
     }
     return this.#steps.known;
   }
@@ -65,7 +65,9 @@ export class CudaCheckpoint {
   }
 
   async act(action: CudaAction, pid: number, on: CudaOrder): Promise<void> {
-    const limit = action === 'lock' ? ['--timeout', String(LOCK_MS)] : [];
+    // Drivers that know the step need not know a limit for it; ours on the whole program holds all the same.
+    const limits = (await this.hasSteps()) && this.#steps?.limits === true;
+    const limit = action === 'lock' && limits ? ['--timeout', String(LOCK_MS)] : [];
     await this.#do(action, ['--action', action, '--pid', String(pid), ...limit], pid, on);
   }
 
