@@ -1,3 +1,4 @@
+import type { Context } from 'hono';
 import { after } from '../core/kinds.ts';
 import type { Cancel, Clock } from '../ports/clock.ts';
 
@@ -8,17 +9,28 @@ const PING_MS = 15_000;
 /** A reader that is this many pieces behind is let go; it comes back for what it has missed. */
 const MOST_WAITING = 10_000;
 
+/** What feeds a stream that has begun. */
+export type Source = {
+  readonly stop: () => void;
+  /** Called whenever the reader has read all that was sent. */
+  readonly more?: () => void;
+};
+
 /**
- * An answer that goes on until its reader leaves. `begin` gets what to send with and gives back what to stop.
+ * An answer that goes on until its reader leaves. `begin` gets what to send with.
  * A silent stream sends a comment now and then, so that whoever stands in between keeps it open.
  */
 export function eventStream(
+  c: Context,
   clock: Clock,
-  begin: (push: (text: string) => void) => () => void,
+  begin: (push: (text: string) => void) => Source,
   { type, ping } = SSE,
 ): Response {
+  const headers = { 'content-type': type, 'x-accel-buffering': 'no' };
+  // Of an answer without a body nobody would ever say that its reader has left.
+  if (c.req.method === 'HEAD') return new Response(null, { headers });
   const encoder = new TextEncoder();
-  let stop = (): void => {};
+  let source: Source = { stop() {} };
   let cancelPing: Cancel = () => {};
   const body = new ReadableStream<Uint8Array>(
     {
@@ -27,7 +39,7 @@ export function eventStream(
         const end = (): void => {
           open = false;
           cancelPing();
-          stop();
+          source.stop();
         };
         const push = (text: string): void => {
           if (!open) return;
@@ -43,17 +55,19 @@ export function eventStream(
             if (open) arm();
           });
         };
-        const unwatch = begin(push);
-        stop = unwatch;
+        source = begin(push);
         if (open) arm();
-        else unwatch();
+        else source.stop();
+      },
+      pull() {
+        source.more?.();
       },
       cancel() {
         cancelPing();
-        stop();
+        source.stop();
       },
     },
     new CountQueuingStrategy({ highWaterMark: 1 }),
   );
-  return new Response(body, { headers: { 'content-type': type, 'x-accel-buffering': 'no' } });
+  return new Response(body, { headers });
 }

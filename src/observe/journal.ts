@@ -41,11 +41,12 @@ export class Journal implements Reporter {
     return () => void this.#listeners.delete(listener);
   }
 
-  /** What came after entry `seq`, oldest first, and how many of those are no longer kept. */
-  since(seq: number): { readonly entries: readonly JournalEntry[]; readonly missed: number } {
+  /** What came after entry `seq`, oldest first and at most so many, and how many of those are no longer kept. */
+  since(seq: number, most = this.#limit): { readonly entries: readonly JournalEntry[]; readonly missed: number } {
     const first = Math.max(seq, this.#last - this.#limit) + 1;
     const entries: JournalEntry[] = [];
-    for (let next = first; next <= this.#last; next += 1) {
+    const end = Math.min(this.#last, first + most - 1);
+    for (let next = first; next <= end; next += 1) {
       const entry = this.#ring[next % this.#limit];
       if (entry !== undefined) entries.push(entry);
     }

@@ -1,4 +1,4 @@
-import { Hono } from 'hono';
+import { Hono, type Context } from 'hono';
 import type { Fact } from '../../core/facts.ts';
 import { LEGS, type SwapRecord } from '../../core/swap.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -15,7 +15,8 @@ export type Entry = { readonly seq: number; readonly at: Date; readonly fact: Fa
 
 export interface History {
   readonly last: number;
-  since(seq: number): { readonly entries: readonly Entry[]; readonly missed: number };
+  /** The oldest ones first, at most so many. */
+  since(seq: number, most?: number): { readonly entries: readonly Entry[]; readonly missed: number };
   /** Calls back after everything new, until the returned function is called. */
   watch(listener: () => void): () => void;
 }
@@ -30,6 +31,8 @@ const MOST_SWAPS = 1_000;
 const USUAL_SWAPS = 50;
 const MOST_LINES = 10_000;
 const USUAL_LINES = 200;
+/** So many past events are sent before the reader has read some: all that are kept may be more than may wait for one who is slow. */
+const PORTION = 500;
 
 /** What happened, as it happens: facts, swaps, and what engines print. */
 export function history(deps: ControlDeps): Hono<Visited> {
@@ -42,19 +45,28 @@ export function history(deps: ControlDeps): Hono<Visited> {
     if (!Number.isSafeInteger(from) || from < 0) {
       return refuse(c, 'invalid_request', 'Last-Event-ID must be the id of an event, or 0 for all that are kept.');
     }
-    return eventStream(clock, (push) => {
+    return eventStream(c, clock, (push) => {
       // Ids of an earlier catnap say nothing about this one's.
       let seen = from > journal.last ? 0 : from;
-      const tell = (): void => {
-        const { entries, missed } = journal.since(seen);
-        seen = journal.last;
+      let isLive = false;
+      const tell = (most?: number): void => {
+        const { entries, missed } = journal.since(seen, most);
+        seen = entries.at(-1)?.seq ?? journal.last;
         if (missed > 0) push(`event: missed\ndata: ${JSON.stringify({ missed })}\n\n`);
         for (const { seq, at, fact } of entries) {
           push(`id: ${seq}\nevent: ${fact.kind}\ndata: ${JSON.stringify({ at: at.toISOString(), ...fact })}\n\n`);
         }
       };
-      tell();
-      return journal.watch(tell);
+      const more = (): void => {
+        if (isLive) return;
+        tell(PORTION);
+        isLive = seen === journal.last;
+      };
+      more();
+      const stop = journal.watch(() => {
+        if (isLive) tell();
+      });
+      return { stop, more };
     });
   });
 
@@ -77,18 +89,24 @@ export function history(deps: ControlDeps): Hono<Visited> {
     if (lines === undefined) return refuse(c, 'invalid_request', `lines must be from 1 to ${MOST_LINES}.`, 'lines');
     const text = output.tail(model, lines).map((line) => `${line}\n`);
     if (c.req.query('follow') !== 'true') return c.text(text.join(''));
-    return follow(clock, text, (listener) => output.watch(model, listener));
+    return follow(c, clock, text, (listener) => output.watch(model, listener));
   });
 
   return app;
 }
 
-function follow(clock: Clock, before: readonly string[], watch: (listener: (line: string) => void) => () => void) {
+function follow(
+  c: Context,
+  clock: Clock,
+  before: readonly string[],
+  watch: (listener: (line: string) => void) => () => void,
+) {
   return eventStream(
+    c,
     clock,
     (push) => {
-      for (const line of before) push(line);
-      return watch((line) => push(`${line}\n`));
+      if (before.length > 0) push(before.join(''));
+      return { stop: watch((line) => push(`${line}\n`)) };
     },
     { type: 'text/plain; charset=utf-8', ping: undefined },
   );

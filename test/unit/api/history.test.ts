@@ -1,0 +1,93 @@
+import { test } from 'vitest';
+import { systemClock } from '../../../src/adapters/system-clock.ts';
+import type { History } from '../../../src/api/admin/history.ts';
+import { controlPlane } from '../../../src/api/plane.ts';
+import { Journal } from '../../../src/observe/journal.ts';
+import { listen } from './listener.ts';
+import { alpha, deps, model, phases, stage } from './scene.ts';
+
+const view = () => stage([model(alpha, phases.awake)]);
+const warned = (message: string) => ({ kind: 'warned', message }) as const;
+
+/** A journal that knows how many watch it. */
+function watched(journal: Journal) {
+  const watchers = new Set<() => void>();
+  const history: History = {
+    get last() {
+      return journal.last;
+    },
+    since: (seq, most) => journal.since(seq, most),
+    watch(listener) {
+      const stop = journal.watch(listener);
+      watchers.add(stop);
+      return () => {
+        watchers.delete(stop);
+        stop();
+      };
+    },
+  };
+  return { history, watchers };
+}
+
+test('a stream of which only the head is asked for is never begun', async ({ expect }) => {
+  const { history, watchers } = watched(new Journal(100, systemClock()));
+  let followers = 0;
+  const timers: unknown[] = [];
+  const clock = systemClock();
+  const given = deps(view, {
+    journal: history,
+    output: {
+      tail: () => ['a line'],
+      watch: () => {
+        followers++;
+        return () => {};
+      },
+    },
+    clock: {
+      ...clock,
+      now: () => clock.now(),
+      wallTime: () => clock.wallTime(),
+      at(when, then) {
+        timers.push(when);
+        return clock.at(when, then);
+      },
+    },
+  });
+  await using server = await listen(controlPlane(given.deps));
+  for (const [path, type] of [
+    ['/v1/admin/events?after=0', 'text/event-stream'],
+    ['/v1/admin/logs/alpha?follow=true', 'text/plain; charset=utf-8'],
+  ] as const) {
+    const { status, headers, body } = await server.ask(path, { method: 'HEAD' });
+    expect([path, status, headers['content-type'], body]).toEqual([path, 200, type, '']);
+  }
+  expect([watchers.size, followers, timers.length, given.bugs]).toEqual([0, 0, 0, []]);
+});
+
+test('all that is kept is told, however much it is, and then what is new, once and in order', async ({ expect }) => {
+  const kept = 25_000;
+  const journal = new Journal(kept, systemClock());
+  for (let at = 0; at < kept + 3; at++) journal.report(warned(`${at}`));
+  const { history, watchers } = watched(journal);
+  await using server = await listen(controlPlane(deps(view, { journal: history }).deps));
+
+  const leave = new AbortController();
+  const response = await fetch(`http://127.0.0.1:${server.port}/v1/admin/events?after=0`, { signal: leave.signal });
+  const ids: number[] = [];
+  let text = '';
+  const decoder = new TextDecoder();
+  for await (const chunk of response.body ?? []) {
+    // Told while the past is still on its way.
+    if (text === '') journal.report(warned('new'));
+    text += decoder.decode(chunk, { stream: true });
+    if (text.includes(`id: ${kept + 4}\n`) && journal.last === kept + 4) journal.report(warned('last'));
+    if (text.includes(`id: ${kept + 5}\n`)) break;
+  }
+  leave.abort();
+  for (const [, id] of text.matchAll(/^id: (\d+)$/gm)) ids.push(Number(id));
+  const missed = [...text.matchAll(/"missed":(\d+)/g)].reduce((sum, [, count]) => sum + Number(count), 0);
+  expect([ids.length + missed, ids.at(-1)]).toEqual([kept + 5, kept + 5]);
+  expect(ids.every((id, at) => at === 0 || id > (ids[at - 1] ?? 0))).toBe(true);
+  expect(missed).toBeLessThan(100);
+  await expect.poll(() => watchers.size).toBe(0);
+});
