@@ -85,7 +85,8 @@ function gpuFinding(gpu: GpuSeen): Finding {
 function cudaFinding({ cudaCheckpoint: found }: Machine): Finding {
   const what = 'cuda-checkpoint';
   if (found === undefined) return { what, state: 'note', says: 'was not found (checkpoint.cuda_checkpoint_path)' };
-  if (!found.acts) return { what, state: 'note', says: `${found.path} is too old: it knows no --action` };
+  if (!found.acts)
+    return { what, state: 'note', says: `${found.path} knows no --action: it freezes one process at a time` };
   return { what, state: 'good', says: found.path };
 }
 
@@ -136,6 +137,16 @@ function modelFinding(model: ModelSeen, machine: Machine): ModelFinding {
   return { model: model.model, backend: model.backend, levels };
 }
 
+/** Engines that do nothing without a GPU: level 4 has to empty it first. */
+const ON_GPU: ReadonlySet<string> = new Set(['vllm_serve', 'sglang', 'exllamav3']);
+
+/** An old cuda-checkpoint knows no actions and freezes one process at a time, which is enough where there is one. */
+function cudaMissing(level: SleepLevel, { cudaCheckpoint: found }: Machine): string[] {
+  if (found === undefined) return ['cuda-checkpoint is not there'];
+  if (found.acts || level !== 'hybrid') return [];
+  return ['cuda-checkpoint with --action is not there'];
+}
+
 /** What keeps a model from a level here, all of it. */
 function missingFor(level: SleepLevel, model: ModelSeen, machine: Machine): string[] {
   const missing: string[] = [];
@@ -148,9 +159,11 @@ function missingFor(level: SleepLevel, model: ModelSeen, machine: Machine): stri
   const failed = model.failed.get(level);
   if (failed !== undefined) missing.push(`it failed its validation: ${failed}`);
   if (level === 4 && machine.criuHindrance !== undefined) missing.push(machine.criuHindrance);
+  if (level === 4 && ON_GPU.has(model.backend) && machine.gpu.kind === 'read' && machine.gpu.devices.length > 0)
+    missing.push(...cudaMissing(level, machine));
   if (level === 3 || level === 'hybrid') {
     if (machine.gpu.kind !== 'read') missing.push('no GPU can be seen');
-    if (machine.cudaCheckpoint?.acts !== true) missing.push('cuda-checkpoint with --action is not there');
+    missing.push(...cudaMissing(level, machine));
     if (!machine.isRoot && machine.sudo !== true) missing.push('it needs root, or sudo without a password');
   }
   return missing;

@@ -4,6 +4,7 @@ import type { EngineFiles } from '../ports/engine-files.ts';
 import type { EngineHttp } from '../ports/engine-http.ts';
 import type { Programs } from '../ports/programs.ts';
 import { has, valueOf, type Argv } from './command-line.ts';
+import { DriverError } from './driver.ts';
 import { answersOk, bearer, missing, surroundings } from './served.ts';
 import { SglangSleep } from './sglang-sleep.ts';
 import { leastWork } from './sign-of-life.ts';
@@ -75,7 +76,11 @@ export function sglang(model: ModelId, config: SglangModel, means: SglangMeans):
 
   /** It takes a key from its arguments, which everybody can list, or from a file. */
   async function secretFlags(secret: string): Promise<string[]> {
-    if (has(extra, ['--config'])) return ['--api-key', secret];
+    if (has(extra, ['--config']))
+      throw new DriverError(
+        `SGLang reads one config file, and catnap hands it api_key in one: give what is in yours as flags in models.${model}.extra_args, without --config`,
+        'bad_flag',
+      );
     const settings = `api-key: ${JSON.stringify(secret)}\n`;
     const folder = await means.files.put(engineId(model, means.replica), { 'sglang.yaml': settings });
     return ['--config', `${folder}/sglang.yaml`];

@@ -84,7 +84,7 @@ describe('what is told of the machine', () => {
     [
       'an old cuda-checkpoint',
       { cudaCheckpoint: { path: '/c', acts: false } },
-      ['note cuda-checkpoint: /c is too old: it knows no --action'],
+      ['note cuda-checkpoint: /c knows no --action: it freezes one process at a time'],
       true,
     ],
     [
@@ -132,12 +132,28 @@ describe('what keeps a model from a level', () => {
     expect(levels({}, bare)).toEqual({
       1: '',
       2: '',
-      3: 'this version does not do it for vllm_serve; no GPU can be seen; cuda-checkpoint with --action is not there; it needs root, or sudo without a password',
+      3: 'this version does not do it for vllm_serve; no GPU can be seen; cuda-checkpoint is not there; it needs root, or sudo without a password',
       hybrid:
-        'this version does not do it for vllm_serve; no GPU can be seen; cuda-checkpoint with --action is not there; it needs root, or sudo without a password',
+        'this version does not do it for vllm_serve; no GPU can be seen; cuda-checkpoint is not there; it needs root, or sudo without a password',
       4: 'this version does not do it for vllm_serve; no criu',
       5: '',
     });
+  });
+
+  test('an old cuda-checkpoint keeps from hybrid alone, and none from level 4 as well where there are GPUs', ({
+    expect,
+  }) => {
+    const all: Partial<ModelSeen> = { allowed: [1, 2, 3, 'hybrid', 4, 5], works: [1, 2, 3, 'hybrid', 4, 5] };
+    expect(levels(all, { cudaCheckpoint: { path: '/c', acts: false } })).toMatchObject({
+      3: '',
+      hybrid: 'cuda-checkpoint with --action is not there',
+      4: '',
+    });
+    expect(levels(all, { cudaCheckpoint: undefined })).toMatchObject({
+      3: 'cuda-checkpoint is not there',
+      4: 'cuda-checkpoint is not there',
+    });
+    expect(levels({ ...all, backend: 'llama_server' }, { cudaCheckpoint: undefined })).toMatchObject({ 4: '' });
   });
 
   test('its settings, its version, its verdicts', ({ expect }) => {
