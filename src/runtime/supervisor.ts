@@ -248,6 +248,7 @@ export class Supervisor implements Admission, Operator, StageReader {
       part: part.kind,
       waiting: lane.length,
       loadWaits: lane.hasLoad,
+      unloadWaits: member.unloads.length > 0,
       held,
       replicas,
       override: this.#overrides.of(model),

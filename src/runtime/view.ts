@@ -50,6 +50,8 @@ export type ModelView = {
   readonly waiting: number;
   /** Whether an operator waits for it to be loaded. */
   readonly loadWaits: boolean;
+  /** Whether an operator waits for it to be put away. */
+  readonly unloadWaits: boolean;
   /** Whether an operator has put it away for good. */
   readonly held: boolean;
   /** How many of its engines come with it. */

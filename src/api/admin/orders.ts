@@ -111,7 +111,9 @@ function unload(deps: ControlDeps, c: Context, model: ModelId): Told {
   if (view === undefined) return refuseGone(c, model);
   const state = runtimeState(view);
   const gone = view.engines.every(({ phase }) => phase.kind === 'off');
-  if (state === 'unloading' || (state === 'unloaded' && gone && !hold)) return tellRow(deps, c, model);
+  // One that leaves for others may go less deep than is asked here, and come back.
+  const isAsked = view.unloadWaits && level === undefined && (view.held || !hold);
+  if ((state === 'unloading' && isAsked) || (state === 'unloaded' && gone && !hold)) return tellRow(deps, c, model);
   if (state === 'loading' && !isTrue(c.req.query('cancel'))) {
     const message = `${model} is being loaded. Unload it when it is loaded, or with ?cancel=true.`;
     return refuse(c, 'invalid_state', message, 'model');

@@ -21,6 +21,8 @@ const off = model(alpha, phases.off);
 const awake = model(alpha, phases.awake);
 const loading = model(alpha, phases.starting, { part: 'entering' });
 const leaving = model(alpha, phases.stopping, { part: 'leaving' });
+const unloading: ModelView = { ...leaving, unloadWaits: true };
+const held: ModelView = { ...unloading, held: true };
 const failed = model(alpha, phases.failed);
 const asleep = model(alpha, phases.asleep);
 
@@ -47,7 +49,11 @@ describe('who is told what', () => {
     ['unload', 'what has failed', UNLOAD, failed, undefined, 200, 'ordered'],
     ['unload', 'what is unloaded', UNLOAD, off, undefined, 200, 'not ordered'],
     ['unload', 'what is unloaded, for good', `${UNLOAD}?hold=true`, off, undefined, 200, 'ordered'],
-    ['unload', 'what is unloading', UNLOAD, leaving, undefined, 200, 'not ordered'],
+    ['unload', 'what leaves for another', UNLOAD, leaving, undefined, 200, 'ordered'],
+    ['unload', 'what an operator unloads already', UNLOAD, unloading, undefined, 200, 'not ordered'],
+    ['unload', 'the same, for good', `${UNLOAD}?hold=true`, unloading, undefined, 200, 'ordered'],
+    ['unload', 'the same, when it is held', `${UNLOAD}?hold=true`, held, undefined, 200, 'not ordered'],
+    ['unload', 'the same, to a level', `${UNLOAD}?level=1`, unloading, undefined, 200, 'ordered'],
     ['unload', 'what is loading', UNLOAD, loading, undefined, 409, 'invalid_state'],
     ['unload', 'what is loading, after all', `${UNLOAD}?cancel=true`, loading, undefined, 200, 'ordered'],
     ['unload', 'to a level it can take', `${UNLOAD}?level=1`, awake, undefined, 200, 'ordered'],

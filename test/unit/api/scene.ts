@@ -53,6 +53,7 @@ export function model(name: ModelId, phase: EnginePhase, change: Partial<ModelVi
     kept: false,
     waitsForLoads: false,
     loadWaits: false,
+    unloadWaits: false,
     held: false,
     replicas: 1,
     override: {},

@@ -18,6 +18,7 @@ function stage(seen: Readonly<Record<string, Seen>>): StageView {
     kept: false,
     waitsForLoads: false,
     loadWaits: false,
+    unloadWaits: false,
     held: false,
     replicas: 1,
     override: {},

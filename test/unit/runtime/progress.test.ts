@@ -21,6 +21,7 @@ function model(name: string, part: string, phase: EnginePhase, more: Partial<Mod
     kept: false,
     waitsForLoads: false,
     loadWaits: false,
+    unloadWaits: false,
     held: false,
     replicas: 1,
     override: {},
