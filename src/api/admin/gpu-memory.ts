@@ -1,6 +1,7 @@
 import { Hono } from 'hono';
 import type { ControlDeps } from '../deps.ts';
-import type { Visited } from '../visitor.ts';
+import { viewFor } from '../narrow.ts';
+import { visitorOf, type Visited } from '../visitor.ts';
 import { ADMIN, type GpuMemory } from './contract.ts';
 import { knownOf } from './models.ts';
 import { vramFields } from './rows.ts';
@@ -22,7 +23,7 @@ export function gpuMemory(deps: ControlDeps): Hono<Visited> {
       total_mib: totalMib,
       used_over_total: `${usedMib}MiB / ${totalMib}MiB`,
     }));
-    const models = deps.stage.view().models.flatMap((view) => {
+    const models = viewFor(deps, visitorOf(c).mayUse).models.flatMap((view) => {
       const known = knownOf(deps, view);
       if (known === undefined) return [];
       const { config, vram, effectiveTarget } = known;

@@ -4,6 +4,7 @@ import { LEGS, type SwapRecord } from '../../core/swap.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { eventStream } from '../event-stream.ts';
 import type { ControlDeps } from '../deps.ts';
+import { factFor, hisOf } from '../narrow.ts';
 import { refuse } from '../refusal.ts';
 import { visitorOf, type Visited } from '../visitor.ts';
 import { ADMIN, type SwapRow, type SwapList } from './contract.ts';
@@ -45,6 +46,7 @@ export function history(deps: ControlDeps): Hono<Visited> {
     if (!Number.isSafeInteger(from) || from < 0) {
       return refuse(c, 'invalid_request', 'Last-Event-ID must be the id of an event, or 0 for all that are kept.');
     }
+    const isHis = hisOf(deps, visitorOf(c).mayUse);
     return eventStream(c, clock, (push) => {
       // Ids of an earlier catnap say nothing about this one's.
       let seen = from > journal.last ? 0 : from;
@@ -53,7 +55,9 @@ export function history(deps: ControlDeps): Hono<Visited> {
         const { entries, missed } = journal.since(seen, most);
         seen = entries.at(-1)?.seq ?? journal.last;
         if (missed > 0) push(`event: missed\ndata: ${JSON.stringify({ missed })}\n\n`);
-        for (const { seq, at, fact } of entries) {
+        for (const { seq, at, fact: whole } of entries) {
+          const fact = isHis === undefined ? whole : factFor(whole, isHis);
+          if (fact === undefined) continue;
           push(`id: ${seq}\nevent: ${fact.kind}\ndata: ${JSON.stringify({ at: at.toISOString(), ...fact })}\n\n`);
         }
       };
@@ -73,9 +77,13 @@ export function history(deps: ControlDeps): Hono<Visited> {
   app.get(`${ADMIN}/swaps`, (c) => {
     const limit = countOf(c.req.query('limit'), USUAL_SWAPS, MOST_SWAPS);
     if (limit === undefined) return refuse(c, 'invalid_request', `limit must be from 1 to ${MOST_SWAPS}.`, 'limit');
+    const isHis = hisOf(deps, visitorOf(c).mayUse);
     const swaps = journal
       .since(0)
-      .entries.flatMap(({ at, fact }) => (fact.kind === 'swap-finished' ? [swapRow(at, fact.record)] : []))
+      .entries.flatMap(({ at, fact: whole }) => {
+        const fact = isHis === undefined ? whole : factFor(whole, isHis);
+        return fact?.kind === 'swap-finished' ? [swapRow(at, fact.record)] : [];
+      })
       .toReversed()
       .slice(0, limit);
     return c.json({ swaps } satisfies SwapList);

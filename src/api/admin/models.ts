@@ -3,6 +3,7 @@ import type { ModelId } from '../../core/kinds.ts';
 import { unknownModel } from '../../core/unknown-model.ts';
 import type { ModelView, StageView } from '../../runtime/view.ts';
 import type { ControlDeps } from '../deps.ts';
+import { viewFor } from '../narrow.ts';
 import { refuse } from '../refusal.ts';
 import { visitorOf, type Visited } from '../visitor.ts';
 import { MODELS_PATH, type ModelList, type ModelRow } from './contract.ts';
@@ -12,11 +13,11 @@ type RowDeps = Pick<ControlDeps, 'config' | 'stage' | 'lastFailure' | 'verdicts'
 
 /** The models as an operator sees them. Reading wakes nothing. */
 export function adminModels(deps: ControlDeps): Hono<Visited> {
-  const { find, stage, version } = deps;
+  const { find, version } = deps;
   const app = new Hono<Visited>();
 
   app.get(MODELS_PATH, (c) => {
-    const view = stage.view();
+    const view = viewFor(deps, visitorOf(c).mayUse);
     const models = view.models.flatMap((model) => rowOf(deps, model, view) ?? []);
     const { accepting } = view;
     const mode = view.mode.kind;

@@ -62,7 +62,19 @@ function operation({ method, path, summary, description, query = [], body, answe
     ...(body !== undefined && {
       requestBody: { required: body !== 'LoadRequest', content: { 'application/json': { schema: refTo(body) } } },
     }),
-    responses: { 200: ok, ...(accepts && { 202: ok }), ...failures([...errors, 'forbidden', 'internal']) },
+    responses: {
+      200: ok,
+      ...(accepts && { 202: ok }),
+      ...failures([
+        ...errors,
+        ...(body === undefined ? [] : (['body_too_large'] as const)),
+        'key_missing',
+        'invalid_api_key',
+        'forbidden',
+        'method_not_allowed',
+        'internal',
+      ]),
+    },
   };
 }
 

@@ -133,7 +133,7 @@ async function whenDone(
   refused: (end: Refusal) => Response,
 ): Promise<Response> {
   order.catch(deps.bug);
-  if (c.req.query('wait') === 'false') return tellRow(deps, c, model, 202);
+  if (isFalse(c.req.query('wait'))) return tellRow(deps, c, model, 202);
   const end = await orLate(order, deps.clock, readTimeout(c.req.query('timeout_s')));
   if (end === 'late') {
     const message = `${model} is not there yet; what was asked goes on.`;
@@ -151,3 +151,4 @@ function orLate(order: Promise<OrderEnd>, clock: Clock, limitMs: Limit): Promise
 }
 
 const isTrue = (value: string | undefined): boolean => value === 'true' || value === '1';
+const isFalse = (value: string | undefined): boolean => value === 'false' || value === '0';

@@ -1,8 +1,8 @@
 import { Hono, type Context } from 'hono';
 import type { MayUse } from '../../access/key.ts';
-import type { ModelId } from '../../core/kinds.ts';
 import type { RequestSight } from '../../ports/open-requests.ts';
 import type { ControlDeps } from '../deps.ts';
+import { hisOf } from '../narrow.ts';
 import { refuse } from '../refusal.ts';
 import { visitorOf, type Visited } from '../visitor.ts';
 import {
@@ -68,15 +68,14 @@ function filterOf({ find }: ControlDeps, c: Context<Visited>): Response | ((row:
 }
 
 /** Those of models that whoever asks may use; the others are not there for him. */
-function rowsFor({ requests, stage, config, clock }: ControlDeps, mayUse: MayUse | undefined): readonly RequestRow[] {
+function rowsFor(deps: ControlDeps, mayUse: MayUse | undefined): readonly RequestRow[] {
+  const { requests, stage, clock } = deps;
   const { now, models } = stage.view();
   const entering = new Set(models.filter(({ part }) => part === 'entering').map(({ model }) => model));
-  const isHis = (model: ModelId | undefined): boolean =>
-    mayUse === undefined ||
-    (model !== undefined && [model, ...(config.models[model]?.aliases ?? [])].some((name) => mayUse(name, model)));
+  const isHis = hisOf(deps, mayUse);
   const wall = clock.wallTime().getTime();
   return requests.list().flatMap((sight) => {
-    if (!isHis(sight.model)) return [];
+    if (isHis !== undefined && (sight.model === undefined || !isHis(sight.model))) return [];
     const { leg, model, deadline } = sight;
     const phase = leg === 'waiting' && model !== undefined && entering.has(model) ? 'entering' : leg;
     return [rowOf(sight, phase, { sinceMs: now - sight.at, wall, leftMs: deadline && deadline - now })];

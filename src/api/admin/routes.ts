@@ -109,7 +109,7 @@ export const ROUTES: readonly Route[] = [
     ],
     answer: 'ModelRow',
     accepts: true,
-    errors: ['unknown_model', 'invalid_load_request', 'invalid_state', 'shutting_down'],
+    errors: ['unknown_model', 'invalid_load_request', 'invalid_state', 'load_timeout', 'shutting_down'],
   },
   {
     method: 'get',

@@ -5,6 +5,7 @@ import type { LoadWish, OrderEnd } from '../../runtime/operator.ts';
 import { refuseGone, unknown, viewOf } from '../admin/models.ts';
 import { bodyText } from '../body.ts';
 import type { ControlDeps } from '../deps.ts';
+import { viewFor } from '../narrow.ts';
 import { refuse } from '../refusal.ts';
 import { visitorOf, type Visited } from '../visitor.ts';
 import { CONTROL_PATH, LevelBody, ModeBody, ModelBody, SleepBody } from './contract.ts';
@@ -15,10 +16,11 @@ export function control(deps: ControlDeps): Hono<Visited> {
   const { stage, operator } = deps;
   const app = new Hono<Visited>();
   const at = (path: string): string => `${CONTROL_PATH}/${path}`;
-  const status = (c: Context): Response => c.json(controlStatus(stage.view()));
+  const view = (c: Context<Visited>) => viewFor(deps, visitorOf(c).mayUse);
+  const status = (c: Context<Visited>): Response => c.json(controlStatus(view(c)));
 
   app.get(at('status'), status);
-  app.get(at('sleep-levels'), (c) => c.json(sleepLevels(stage.view())));
+  app.get(at('sleep-levels'), (c) => c.json(sleepLevels(view(c))));
 
   app.post(at('mode'), async (c) => {
     const body = await read(c, ModeBody);
@@ -55,7 +57,7 @@ export function control(deps: ControlDeps): Hono<Visited> {
     const asked = await named(deps, c, LevelBody);
     if (asked instanceof Response) return asked;
     operator.setLevel(asked.model, asked.body.level ?? undefined);
-    return c.json(sleepLevels(stage.view()));
+    return c.json(sleepLevels(view(c)));
   });
 
   return app;
