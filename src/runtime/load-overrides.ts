@@ -24,6 +24,13 @@ export class LoadOverrides {
     if (this.#held.get(model) === override) this.#held.delete(model);
   }
 
+  /** A load that was refused before it began has changed nothing, unless another has asked since. */
+  takeBack(model: ModelId, override: LoadOverride, before: LoadOverride): void {
+    const held = this.#held.get(model);
+    const isLast = held === undefined ? Object.keys(override).length === 0 : held === override;
+    if (isLast) this.set(model, before);
+  }
+
   clear(model: ModelId): void {
     this.#held.delete(model);
   }

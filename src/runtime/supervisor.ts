@@ -158,9 +158,13 @@ export class Supervisor implements Admission, Operator, StageReader {
   }
 
   async load(model: ModelId, { as, replicas, override }: LoadWish): Promise<OrderEnd> {
+    const before = this.#overrides.of(model);
     const fresh = override !== undefined && this.#overrides.set(model, override);
     const end = await endOf(this.#of(model).load(model, { as, fresh, replicas }));
-    if (end.kind === 'refused' && override !== undefined) this.#overrides.drop(model, override);
+    if (end.kind === 'refused' && override !== undefined) {
+      if (end.code === 'engine_failed') this.#overrides.drop(model, override);
+      else this.#overrides.takeBack(model, override, before);
+    }
     return end;
   }
 

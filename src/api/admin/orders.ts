@@ -76,6 +76,12 @@ function load(deps: ControlDeps, c: Context, model: ModelId, { replicas, overrid
     }
     return tellRow(deps, c, model);
   }
+  // One that has failed and is tried again comes with as many as it was called with.
+  const isComing = view.part === 'summoned' || view.part === 'entering';
+  if (isComing && replicas !== undefined && replicas !== view.replicas) {
+    const message = `${model} is being started again with ${view.replicas} replicas: unload it first.`;
+    return refuse(c, 'invalid_load_request', message, 'replicas');
+  }
   const order = operator.load(model, { as: 'load', replicas, override });
   return whenDone(deps, c, model, order, (end) => loadRefused(deps, c, model, end, override));
 }

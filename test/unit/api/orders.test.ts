@@ -76,6 +76,22 @@ describe('who is told what', () => {
   });
 });
 
+test('one that is tried again comes with as many replicas as it was called with', async ({ expect }) => {
+  const { config } = deps(() => stage([])).deps;
+  const { alpha: settings } = config.models;
+  if (settings === undefined) throw new Error('there is no alpha');
+  const models = { ...config.models, alpha: { ...settings, replica_max: 2 } };
+  const { server, orders } = await serverFor({ ...failed, part: 'entering' }, { config: { ...config, models } });
+  await using _ = server;
+  for (const [replicas, status] of [
+    [2, 400],
+    [1, 200],
+  ] as const) {
+    const answer = await server.ask(LOAD, { method: 'POST', body: JSON.stringify({ replicas }) });
+    expect([replicas, answer.status, orders.length]).toEqual([replicas, status, replicas === 1 ? 1 : 0]);
+  }
+});
+
 test('names with slashes, plain or escaped, and aliases', async ({ expect }) => {
   for (const [name, id] of [
     ['org/beta', beta],

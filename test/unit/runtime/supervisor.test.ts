@@ -283,6 +283,21 @@ test('an operator loads and unloads in the same queue as requests', async ({ exp
   expect(supervisor.view().models.find(({ model }) => model === b)?.engines[0]?.phase.kind).toBe('off');
 });
 
+test('a load that is refused leaves what the last one had different', async ({ expect }) => {
+  const { driver, supervisor, ask } = house();
+  const override = { gguf_n_ctx: 512 };
+  const loaded = supervisor.load(a, { as: 'load', override, replicas: undefined });
+  await settled();
+  driver(a).succeed();
+  await loaded;
+  for (let client = 0; client < 4 + 3; client++) void ask(a);
+  for (const other of [{}, { gguf_n_ctx: 1_024 }, undefined]) {
+    const end = await supervisor.load(a, { as: 'load', override: other, replicas: undefined });
+    expect(end).toMatchObject({ kind: 'refused', code: 'lane_full' });
+    expect(supervisor.view().models[0]?.override).toEqual(override);
+  }
+});
+
 test('a glance is had of a model that is awake, wakes none and holds up no drain', async ({ expect }) => {
   const { driver, supervisor, ask, awake } = house();
   expect(supervisor.glance(a)).toBeUndefined();
