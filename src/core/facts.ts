@@ -136,6 +136,10 @@ export type Fact =
       readonly peer: string;
       /** Method and path, without the query. */
       readonly action: string;
+      /** Whom it was about, where that became known. */
+      readonly model?: ModelId | undefined;
+      /** What he asked for beside it, such as `hold` or `level=1`: no value that could be a secret. */
+      readonly terms?: readonly string[] | undefined;
       /** What he was answered. */
       readonly status: number;
     }

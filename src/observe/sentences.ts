@@ -154,9 +154,10 @@ function leftover({ model, pid, port, gone }: Of<'leftover-reaped'>): string {
     : `could not end ${what}; ${port === 0 ? 'it may still do its work' : 'its port and memory are still taken'}`;
 }
 
-function acted({ action, key, peer, status, request }: Of<'admin-acted'>): string {
+function acted({ action, key, peer, status, request, model, terms = [] }: Of<'admin-acted'>): string {
   const who = key === undefined ? `somebody at ${peer}` : `${key} at ${peer}`;
-  return `${who}: ${shownPath(action)} was answered ${status} [${request}]`;
+  const what = [model ?? [], ...terms].flat().join(', ');
+  return `${who}: ${shownPath(action)}${what === '' ? '' : ` (${what})`} was answered ${status} [${request}]`;
 }
 
 const TRIED: Readonly<Record<FailedWhile, string>> = {

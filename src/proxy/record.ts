@@ -2,6 +2,7 @@ import type { ErrorCode } from '../core/errors.ts';
 import { after, type Millis, type ModelId } from '../core/kinds.ts';
 import type { Outcome } from '../core/outcome.ts';
 import type { RequestLeg, RequestSight } from '../ports/open-requests.ts';
+import { actOf } from '../access/act.ts';
 import type { Entry } from '../access/door.ts';
 import type { IncomingMessage } from 'node:http';
 import type { Call } from './ask.ts';
@@ -105,7 +106,9 @@ export function report({ reporter, clock }: Gate, begun: Begun, tally: Tally, en
 export function tellAct({ reporter }: Pick<Gate, 'reporter'>, { req, arrival, entry }: Acted, status: number): void {
   const action = `${req.method ?? ''} ${pathOf(req.url)}`;
   const peer = req.socket.remoteAddress ?? 'unknown';
-  reporter.report({ kind: 'admin-acted', request: arrival.id, key: entry.visitor.name, peer, action, status });
+  const { model, terms } = actOf(req);
+  const act = { request: arrival.id, key: entry.visitor.name, peer, action, model, terms, status };
+  reporter.report({ kind: 'admin-acted', ...act });
 }
 
 type Acted = Pick<Call, 'req' | 'arrival' | 'entry'>;

@@ -1,4 +1,5 @@
 import { Hono, type Context } from 'hono';
+import { noteAct } from '../../access/act.ts';
 import { after, type ModelId, type SleepLevel } from '../../core/kinds.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { LoadOverride } from '../../ports/load-override.ts';
@@ -24,6 +25,7 @@ export function adminOrders(deps: ControlDeps): Hono<Visited> {
     const name = c.req.param('name') ?? '';
     const model = deps.find(name, visitorOf(c).mayUse);
     if (model === undefined) return refuse(c, 'unknown_model', unknown(name), 'model');
+    noteAct(c.env.incoming, { model, terms: termsOf(c.req.query()) });
     if (readTimeout(c.req.query('timeout_s')) !== 'bad') return order(c, model);
     return refuse(c, 'invalid_request', 'timeout_s must be a number of seconds above 0.', 'timeout_s');
   };
@@ -34,7 +36,10 @@ export function adminOrders(deps: ControlDeps): Hono<Visited> {
       const text = await bodyText(c);
       if (text === undefined) return refuse(c, 'body_too_large', 'No load has a body of more than 64 KiB.');
       const read = readLoadBody(text);
-      if (read.kind === 'read') return load(deps, c, model, read.body);
+      if (read.kind === 'read') {
+        noteAct(c.env.incoming, { terms: changesIn(read.body) });
+        return load(deps, c, model, read.body);
+      }
       const { details } = read;
       const message = details.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`).join('; ');
       return refuse(c, 'unfit_body', message, paramOf(details[0]?.loc), { details });
@@ -48,6 +53,21 @@ export function adminOrders(deps: ControlDeps): Hono<Visited> {
 
   return app;
 }
+
+/** What there is to ask for in a query. Anything else may be anything. */
+const TERMS = ['wait', 'timeout_s', 'level', 'hold', 'cancel'];
+
+const termsOf = (query: Readonly<Record<string, string>>): readonly string[] =>
+  TERMS.flatMap((name) => {
+    const value = query[name];
+    if (value === undefined) return [];
+    return `${name}=${/^[\w.]{1,16}$/.test(value) ? value : '?'}`;
+  });
+
+const changesIn = ({ replicas, override }: LoadBody): readonly string[] => [
+  ...(replicas === undefined ? [] : [`replicas=${replicas}`]),
+  ...Object.keys(override).map((key) => `sets ${key}`),
+];
 
 const paramOf = (loc: readonly (string | number)[] | undefined): string | null =>
   loc?.[1] === undefined ? null : String(loc[1]);

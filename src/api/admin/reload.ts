@@ -1,4 +1,5 @@
 import { Hono } from 'hono';
+import { noteAct } from '../../access/act.ts';
 import type { Changes } from '../../config/reload/changes.ts';
 import type { ErrorCode } from '../../core/errors.ts';
 import type { ControlDeps } from '../deps.ts';
@@ -27,6 +28,7 @@ export function reload({ reload: order }: Pick<ControlDeps, 'reload'>): Hono<Vis
   const app = new Hono<Visited>();
   app.post(RELOAD_PATH, async (c) => {
     const now = ['true', '1'].includes(c.req.query('now') ?? '');
+    if (now) noteAct(c.env.incoming, { terms: ['now'] });
     const who = visitorOf(c).name;
     const end = await order({ by: who === undefined ? 'the admin API' : `the key ${who}`, now });
     if (end.kind === 'refused') {

@@ -1,5 +1,6 @@
 import { Hono, type Context } from 'hono';
 import type { z } from 'zod';
+import { noteAct } from '../../access/act.ts';
 import type { ModelId, SleepLevel } from '../../core/kinds.ts';
 import type { LoadWish, OrderEnd } from '../../runtime/operator.ts';
 import { refuseGone, unknown, viewOf } from '../admin/models.ts';
@@ -25,6 +26,7 @@ export function control(deps: ControlDeps): Hono<Visited> {
   app.post(at('mode'), async (c) => {
     const body = await read(c, ModeBody);
     if (body instanceof Response) return body;
+    noteAct(c.env.incoming, { terms: [`mode=${body.mode}`] });
     operator.setMode(body.mode);
     return status(c);
   });
@@ -91,6 +93,7 @@ async function named<T extends Named>(
   const model = deps.find(body.model, visitorOf(c).mayUse);
   if (model === undefined) return refuse(c, 'unknown_model', unknown(body.model), 'model');
   const { level } = body;
+  noteAct(c.env.incoming, { model, terms: level === undefined ? [] : [`level=${level ?? 'as the config says'}`] });
   if (level === undefined || level === null || deps.levels(model).includes(level)) return { model, body };
   const can = deps.levels(model).join(', ');
   return refuse(c, 'invalid_request', `${model} cannot be put to level ${level}. It can be put to ${can}.`, 'level');

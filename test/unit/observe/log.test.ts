@@ -84,6 +84,10 @@ describe('what a person reads', () => {
       { ...EVERY_FACT['admin-acted'], key: undefined, peer: '10.0.0.7', status: 403 },
     ],
     [
+      'info  boss at 127.0.0.1: POST /control/sleep (alpha, level=1) was answered 200 [r-1]',
+      { ...EVERY_FACT['admin-acted'], action: 'POST /control/sleep', model: alpha, terms: ['level=1'] },
+    ],
+    [
       'info  operators are answered on http://127.0.0.1:3001',
       { kind: 'listening', what: 'admin', url: 'http://127.0.0.1:3001' },
     ],
