@@ -1,5 +1,6 @@
 import type { Config } from '../config/schema.ts';
 import type { MayUse } from '../access/key.ts';
+import type { SavedCosts } from '../core/costs.ts';
 import type { ModelId, SleepLevel } from '../core/kinds.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Gpu } from '../ports/gpu.ts';
@@ -23,6 +24,8 @@ export type ControlDeps = {
   readonly vram: (model: ModelId, replicas: number) => Vram;
   /** How many requests each engine of a model is given at a time. */
   readonly effectiveTarget: (model: ModelId) => number;
+  /** What a model was seen to take to drain, go and come. */
+  readonly costs: (model: ModelId) => SavedCosts;
   /** The levels a model can be put to, 5 among them. */
   readonly levels: (model: ModelId) => readonly SleepLevel[];
   readonly config: Pick<Config, 'aliases' | 'models'>;

@@ -75,6 +75,11 @@ export const ModelRow = z.object({
   is_loaded: z.boolean(),
   residency: z.string().meta({ description: 'Where the weights are, of the engine that holds the most.' }),
   sleep_level: SleepLevel.meta({ description: 'How deep it is put away when another model is wanted.' }),
+  levels: z.array(SleepLevel).meta({ description: 'The levels it can be put to; 5 is the end of the process.' }),
+  costs: z.record(z.string(), z.object({ ms: z.int(), spread_ms: z.int(), samples: z.int() })).meta({
+    description:
+      'What it was seen to take: `drain`, `go:LEVEL` and `come:LEVEL`, as a moving average of milliseconds and how far single times lie from it. What was never seen is not here.',
+  }),
   hold: z
     .boolean()
     .meta({ description: 'Whether it was put away for good: no request brings it back until it is loaded.' }),

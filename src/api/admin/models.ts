@@ -9,7 +9,10 @@ import { visitorOf, type Visited } from '../visitor.ts';
 import { MODELS_PATH, type ModelList, type ModelRow } from './contract.ts';
 import { modelRow, stageRow, swapNow, type Known } from './rows.ts';
 
-type RowDeps = Pick<ControlDeps, 'config' | 'stage' | 'lastFailure' | 'verdicts' | 'vram' | 'effectiveTarget'>;
+type RowDeps = Pick<
+  ControlDeps,
+  'config' | 'stage' | 'lastFailure' | 'verdicts' | 'vram' | 'effectiveTarget' | 'costs' | 'levels'
+>;
 
 /** The models as an operator sees them. Reading wakes nothing. */
 export function adminModels(deps: ControlDeps): Hono<Visited> {
@@ -62,7 +65,7 @@ function rowOf(deps: RowDeps, view: ModelView, { now }: StageView): ModelRow | u
 
 /** Undefined of one that only a later config has: whoever asks is answered by the config that was there when he came. */
 export function knownOf(
-  { config, lastFailure, verdicts, vram, effectiveTarget }: RowDeps,
+  { config, lastFailure, verdicts, vram, effectiveTarget, costs, levels }: RowDeps,
   { model, replicas }: ModelView,
 ): Known | undefined {
   const found = config.models[model];
@@ -73,5 +76,7 @@ export function knownOf(
     verdicts: verdicts(model),
     vram: vram(model, replicas),
     effectiveTarget: effectiveTarget(model),
+    costs: costs(model),
+    levels: levels(model),
   };
 }

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { ModelConfig } from '../../config/schema.ts';
-import type { Millis } from '../../core/kinds.ts';
+import type { SavedCosts } from '../../core/costs.ts';
+import type { Millis, SleepLevel } from '../../core/kinds.ts';
 import type { Failure } from '../../core/restart.ts';
 import type { Verdict } from '../../ports/verdicts.ts';
 import type { BoardView, EngineView, ModelView, StageView, SwapView } from '../../runtime/view.ts';
@@ -24,6 +25,8 @@ export type Known = {
   readonly verdicts: readonly Verdict[];
   readonly vram: Vram;
   readonly effectiveTarget: number;
+  readonly costs: SavedCosts;
+  readonly levels: readonly SleepLevel[];
 };
 
 /** About how much GPU memory a model takes. */
@@ -35,7 +38,7 @@ export type Vram = {
 
 export function modelRow(
   view: ModelView,
-  { config, remembered, verdicts, vram, effectiveTarget }: Known,
+  { config, remembered, verdicts, vram, effectiveTarget, costs, levels }: Known,
   now: Millis,
 ): ModelRow {
   const state = runtimeState(view);
@@ -50,6 +53,8 @@ export function modelRow(
     is_loaded: state === 'loaded',
     residency: residencyOfModel(view),
     sleep_level: view.sleepLevel,
+    levels: [...levels],
+    costs: costRows(costs),
     hold: view.held,
     stage: view.stage,
     room: view.room,
@@ -78,6 +83,14 @@ export function modelRow(
       .map((engine) => engineRow(engine, now)),
     verdicts: verdicts.map(({ level, passed, reason, at }) => ({ level, passed, reason, at: at.toISOString() })),
   };
+}
+
+function costRows(costs: SavedCosts): ModelRow['costs'] {
+  const rows = Object.entries(costs).map(
+    ([leg, { ms, spreadMs, samples }]) =>
+      [leg, { ms: Math.round(ms), spread_ms: Math.round(spreadMs), samples }] as const,
+  );
+  return Object.fromEntries(rows);
 }
 
 export const vramFields = ({ mib, replicas, source }: Vram) => ({

@@ -156,6 +156,8 @@ describe('the admin API', () => {
           last_error: null,
           last_failure: null,
           engines: [{ engine: 'alpha#0', dozes: false, phase: 'awake', phase_secs: 10, pid: 41, port: 8001 }],
+          levels: [1, 5],
+          costs: { 'come:5': { ms: 4_230, spread_ms: 84, samples: 3 } },
           verdicts: [],
         },
         {
@@ -196,6 +198,8 @@ describe('the admin API', () => {
             { engine: 'org/beta#0', dozes: false, phase: 'waking', phase_secs: 1.5, pid: 41, port: 8001 },
             { engine: 'org/beta#1', dozes: false, phase: 'awake', phase_secs: 10, pid: 42, port: 8002 },
           ],
+          levels: [1, 5],
+          costs: { 'come:5': { ms: 4_230, spread_ms: 84, samples: 3 } },
           verdicts: [],
         },
       ],

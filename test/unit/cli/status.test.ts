@@ -43,6 +43,8 @@ const alpha: ModelRow = {
   last_error: null,
   last_failure: null,
   engines: [{ engine: 'alpha#0', phase: 'awake', dozes: false, phase_secs: 10, pid: 41, port: 8001 }],
+  levels: [5],
+  costs: {},
   verdicts: [],
 };
 
