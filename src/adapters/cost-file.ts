@@ -13,6 +13,8 @@ const Estimate = z.object({ ms: Milliseconds, spreadMs: Milliseconds, samples: z
 const Written = z.object({
   version: z.literal(1),
   models: z.record(z.string(), z.record(z.string().refine(isLeg), Estimate)),
+  /** What their sleepers held in host memory, in MiB, by level. */
+  holds: z.record(z.string(), z.record(z.string(), z.number().min(0))).optional(),
 });
 
 /** What a thousand models write is far below that. */
@@ -25,8 +27,13 @@ export function costFile(stateDir: string, onProblem: (message: string) => void)
     read: async () => {
       try {
         if ((await stat(path)).size > MOST_BYTES) throw new Error('it is too large');
-        const { models } = Written.parse(JSON.parse(await readFile(path, 'utf8')));
-        return new Map(Object.entries(models).map(([model, costs]) => [modelId(model), costs satisfies SavedCosts]));
+        const { models, holds = {} } = Written.parse(JSON.parse(await readFile(path, 'utf8')));
+        return new Map(
+          Object.entries(models).map(([model, legs]) => {
+            const held = holds[model];
+            return [modelId(model), (held === undefined ? legs : { ...legs, holds: held }) satisfies SavedCosts];
+          }),
+        );
       } catch (error) {
         if (isMissing(error)) return new Map();
         const why = error instanceof z.ZodError ? z.prettifyError(error).replaceAll('\n', ' ') : String(error);
@@ -47,5 +54,9 @@ export function costFile(stateDir: string, onProblem: (message: string) => void)
   };
 }
 
-const textOf = (costs: CostsByModel): string =>
-  `${JSON.stringify({ version: 1, models: Object.fromEntries(costs) }, undefined, 1)}\n`;
+function textOf(costs: CostsByModel): string {
+  const written = [...costs].map(([model, { holds, ...legs }]) => ({ model, legs, holds }));
+  const models = Object.fromEntries(written.map(({ model, legs }) => [model, legs]));
+  const held = written.flatMap(({ model, holds }) => (holds === undefined ? [] : [[model, holds] as const]));
+  return `${JSON.stringify({ version: 1, models, holds: Object.fromEntries(held) }, undefined, 1)}\n`;
+}

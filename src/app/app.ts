@@ -200,7 +200,7 @@ export class App {
     this.#bodies = bodyStore(config);
     this.#prefetcher = prefetcherOf({ config: () => this.#settings().config, clock, reporter: telling.reporter, view });
     const reporter = reportToAll([telling.reporter, this.#costs, this.#vram, this.#prefetcher], bug);
-    this.#supervisor = new Supervisor({ stages, engines, clock, reporter, overrides });
+    this.#supervisor = new Supervisor({ stages, engines, clock, reporter, overrides, residentBytes });
     this.#watch = new FileWatch({
       files: options.files,
       clock,

@@ -41,7 +41,8 @@ export function stageOf(config: Config, plan: StagePlan, costs: CostsByModel, mo
       const id = modelId(name);
       const room = roomOf(model, rooms, more.learned?.(name));
       const demote = demotionsOf(model, more.absent ?? new Map());
-      return [{ ...termsOf(id, model, config), ...room, demote, costs: costs.get(id) ?? {} }];
+      const host = hostOf(model, more.absent ?? new Map(), more.learned?.(name));
+      return [{ ...termsOf(id, model, config), ...room, ...host, demote, costs: costs.get(id) ?? {} }];
     }),
     capacity: rooms.capacity,
     ...(more.commons !== undefined && { commons: more.commons }),
@@ -49,6 +50,7 @@ export function stageOf(config: Config, plan: StagePlan, costs: CostsByModel, mo
     drains: policy.drain_before_switch,
     drainMs: drainMsOf(config),
     minActiveMs: ms(policy.min_active_secs),
+    hostLimitMib: policy.host_ram_limit_mib,
     cancelsAbandoned: policy.abandoned_load === 'cancel',
     idleTarget: idleTargetOf(config, plan),
     priorityStepMs: ms(policy.priority_step_secs),
@@ -156,6 +158,23 @@ function termsOf(model: ModelId, settings: ModelConfig, config: Config): Omit<Mo
   };
 }
 
+/** What it may be put to. The level that was asked for is kept in any case, so that what fails says why. */
+const napsOf = (
+  { levels_allowed: allowed, sleep_level: asked }: ModelConfig,
+  absent: ReadonlyMap<SleepLevel, string>,
+): readonly NapLevel[] =>
+  allowed.filter((level): level is NapLevel => level !== 5 && (level === asked || !absent.has(level)));
+
+/** What is known of the host memory it holds while it sleeps, before that is measured: at most what it had on the GPU. */
+function hostOf(
+  model: ModelConfig,
+  absent: ReadonlyMap<SleepLevel, string>,
+  learned?: number,
+): Pick<ModelTerms, 'naps' | 'hostMib'> {
+  const { host_mib: host, gpu_mib: gpu } = ('footprint' in model ? model.footprint : undefined) ?? {};
+  return { naps: napsOf(model, absent), hostMib: host ?? gpu ?? learned };
+}
+
 /** Levels that are not to be had give way to the next deeper one. */
 function demotionsOf(
   { demote, levels_allowed: allowed }: ModelConfig,
@@ -226,10 +245,7 @@ function rulesOf(settings: ModelConfig, config: Config, absent: ReadonlyMap<Slee
       longestDelayMs: ms(restart.longest_delay_secs),
       crashesBeforeGivingUp: restart.crashes_before_giving_up,
     },
-    // The level that was asked for is kept in any case, so that what fails says why.
-    naps: settings.levels_allowed.filter(
-      (level): level is NapLevel => level !== 5 && (level === settings.sleep_level || !absent.has(level)),
-    ),
+    naps: napsOf(settings, absent),
     deepens: DEEPENS[settings.backend] ?? {},
     stopAgainMs: ms(config.stop_retry_secs),
   };

@@ -44,6 +44,11 @@ export const PolicySchema = z.strictObject({
     count(0, 10).default(1),
     'How often a request that was cut at `drain_timeout_secs` before a byte of its answer had come goes back to its place in line instead of being answered 503. Only requests that leave nothing behind but their answer; see docs/scheduling.md.',
   ),
+  host_ram_limit_mib: key(
+    count(0, 1_000_000_000).optional(),
+    'How much host memory models that sleep at levels 1, 3 and hybrid may hold together, on all stages. The least recently used of them go deeper to make room. What one holds is measured each time it sleeps; before the first time its `footprint` counts.',
+    { default_text: 'as much as they take', examples: [96_000] },
+  ),
   abandoned_load: key(
     z.enum(['finish', 'cancel']).default('finish'),
     'What becomes of a start that nobody waits for any more. `finish`: the model comes on, so that the next request for it finds it there. `cancel`: its engine is stopped, and one that was being woken is put back to its sleep. A model that has not begun to come does not come in either case.',

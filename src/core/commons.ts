@@ -1,5 +1,8 @@
 import { FOREVER, type ModelId } from './kinds.ts';
 
+/** How much host memory something holds, in MiB. */
+export type HostMemory = { readonly mib: number };
+
 /** What the stages of one catnap have in common: the numbers of their swaps, and how many models may be on their way in at a time. */
 export class Commons {
   #mostLoads: number;
@@ -8,6 +11,8 @@ export class Commons {
   /** Who has room and waits for a place among them, in the order in which they asked. */
   #line: ModelId[] = [];
   #swaps = 0;
+  /** Those who say how much host memory the sleepers of a stage hold. */
+  readonly #holders = new Set<HostMemory>();
 
   constructor(mostLoads: number = FOREVER) {
     this.#mostLoads = mostLoads;
@@ -43,6 +48,18 @@ export class Commons {
   /** Whether it has room and waits only for others to have loaded. */
   waits(model: ModelId): boolean {
     return this.#line.includes(model);
+  }
+
+  /** Its sleepers count with those of the others from now on. */
+  join(holder: HostMemory): void {
+    this.#holders.add(holder);
+  }
+
+  /** What sleepers of other stages hold. */
+  hostMibBeside(holder: HostMemory): number {
+    let sum = 0;
+    for (const other of this.#holders) if (other !== holder) sum += other.mib;
+    return sum;
   }
 
   #leaveLine(model: ModelId): boolean {

@@ -8,8 +8,11 @@ export type Estimate = { readonly ms: number; readonly spreadMs: number; readonl
 /** The parts of a swap that are a model's own. A swap costs what one model takes to go and another to come, so no pair has to be learned. */
 export type CostLeg = 'drain' | `go:${SleepLevel}` | `come:${SleepLevel}`;
 
+/** How much host memory one engine held when it slept last, by level. */
+export type HeldMib = Readonly<Record<string, number>>;
+
 /** As it is written down. */
-export type SavedCosts = Readonly<Partial<Record<CostLeg, Estimate>>>;
+export type SavedCosts = Readonly<Partial<Record<CostLeg, Estimate>>> & { readonly holds?: HeldMib };
 
 /** How much the newest time moves the average. */
 const WEIGHT = 0.3;
@@ -37,8 +40,10 @@ export const carefully = ({ ms, spreadMs }: Estimate): number => ms + 2 * spread
  */
 export class Costs {
   readonly #legs = new Map<CostLeg, Estimate>();
+  readonly #hostMib: Map<string, number>;
 
   constructor(saved: SavedCosts = {}) {
+    this.#hostMib = new Map(Object.entries(saved.holds ?? {}));
     for (const leg of Object.keys(saved).filter(isLeg)) {
       const estimate = saved[leg];
       if (estimate !== undefined) this.#legs.set(leg, estimate);
@@ -51,6 +56,16 @@ export class Costs {
     if (phase.kind === 'awake') this.#learn(`come:${before.kind === 'waking' ? before.level : 5}`, ms);
     else if (phase.kind === 'asleep') this.#learn(`go:${phase.level}`, ms);
     else if (phase.kind === 'off' && wasAwake) this.#learn('go:5', ms);
+  }
+
+  /** One of its engines sleeps at this level, and so much host memory was measured of it. */
+  held(level: SleepLevel, mib: number): void {
+    this.#hostMib.set(String(level), mib);
+  }
+
+  /** What one engine holds at this level as seen last, else as the config tells. */
+  hostMib(level: SleepLevel, { hostMib = 0 }: { readonly hostMib?: number | undefined }): number {
+    return this.#hostMib.get(String(level)) ?? hostMib;
   }
 
   drained(ms: number): void {
@@ -78,7 +93,8 @@ export class Costs {
   }
 
   save(): SavedCosts {
-    return Object.fromEntries(this.#legs);
+    const legs: SavedCosts = Object.fromEntries(this.#legs);
+    return this.#hostMib.size === 0 ? legs : { ...legs, holds: Object.fromEntries(this.#hostMib) };
   }
 
   #learn(leg: CostLeg, ms: number): void {

@@ -101,6 +101,18 @@ export type Fact =
       readonly to: SleepLevel;
       readonly idleMs: number;
     }
+  | {
+      /** Sleepers may not hold so much host memory: one is put deeper, or not put where it would hold it. */
+      readonly kind: 'host-memory-short';
+      readonly model: ModelId;
+      readonly from: SleepLevel;
+      readonly to: SleepLevel;
+      /** What it holds, or would. */
+      readonly mib: number;
+      readonly limitMib: number;
+      /** Who needs the room; itself when it would not fit; undefined when more is held than was thought. */
+      readonly for: ModelId | undefined;
+    }
   | { readonly kind: 'swap-finished'; readonly record: SwapRecord }
   | {
       /** What was read ahead for a model, so that its engine finds it in memory. */

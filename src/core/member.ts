@@ -12,6 +12,7 @@ import {
   type EngineId,
   type Millis,
   type ModelId,
+  type NapLevel,
   type SleepLevel,
   type TicketId,
 } from './kinds.ts';
@@ -41,6 +42,10 @@ export type ModelTerms = {
   readonly sleepLevel: SleepLevel;
   /** How deep it goes when it has nothing to do, step by step: later and deeper ones follow. */
   readonly demote?: readonly Demotion[];
+  /** What it may be put to besides level 5. */
+  readonly naps?: readonly NapLevel[];
+  /** How much host memory one engine holds where a level keeps it there, until that is measured. */
+  readonly hostMib?: number | undefined;
   /** What is known of what its swaps cost, from earlier days. */
   readonly costs?: SavedCosts;
   /** What a request is answered that would have to bring it in; undefined when requests do bring it in. */
@@ -77,7 +82,8 @@ export type Part =
     }
   | { readonly kind: 'leaving'; readonly for: Swap | undefined; readonly goal: EngineGoal };
 
-const goalForLevel = (level: SleepLevel): EngineGoal => (level === 5 ? { kind: 'off' } : { kind: 'asleep', level });
+export const goalForLevel = (level: SleepLevel): EngineGoal =>
+  level === 5 ? { kind: 'off' } : { kind: 'asleep', level };
 
 /** All the stage knows about one model. Only the stage writes it. */
 export class Member {

@@ -26,6 +26,7 @@ export class Moves {
     // The last word of one that was dismissed.
     if (member === undefined || before === undefined) return;
     member.engineIn(engine, phase, took);
+    if (phase.kind === 'asleep' && took?.hostMib !== undefined) member.costs.held(phase.level, took.hostMib);
     if (took !== undefined) {
       if (phase.kind === 'awake') member.swap?.woke(took, now);
       else if (member.part.kind === 'leaving') member.part.for?.putAway(member.model, took, now);

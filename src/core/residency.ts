@@ -1,5 +1,5 @@
 import type { EnginePhase } from './engine.ts';
-import { unreachable, type NapLevel } from './kinds.ts';
+import { unreachable, type NapLevel, type SleepLevel } from './kinds.ts';
 
 /** Where the weights of an engine can be. */
 export const RESIDENCIES = {
@@ -49,3 +49,7 @@ function asleepAt(level: NapLevel): Residency {
       return unreachable(level);
   }
 }
+
+/** Whether what was on the GPU is kept in host memory. */
+export const holdsHost = (level: SleepLevel): boolean =>
+  level !== 5 && ['host', 'suspended'].includes(asleepAt(level) satisfies Residency);

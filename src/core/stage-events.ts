@@ -129,6 +129,8 @@ export type StageOptions = {
   readonly idleTarget?: IdleTarget | undefined;
   /** How much earlier than it came a request counts as having come, for each step of priority. */
   readonly priorityStepMs: number;
+  /** How much host memory sleepers may hold, on all stages together; undefined: as much as they like. */
+  readonly hostLimitMib?: number | undefined;
   /** What it has in common with other stages; undefined: it is alone. */
   readonly commons?: Commons;
 };

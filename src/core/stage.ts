@@ -44,7 +44,7 @@ export class Stage {
 
   constructor(options: StageOptions) {
     this.#options = options;
-    this.#turns = new Turns(options, this.#replies);
+    this.#turns = new Turns(options, this, this.#stirring, this.#replies);
     this.#orders = new Orders(this.#turns, this.#replies);
     this.#moves = new Moves(this, this.#stirring, this.#turns, this.#replies);
     this.#revision = new Revision(this.#turns, this.#orders, this.#replies);
@@ -230,6 +230,7 @@ export class Stage {
       for (const member of this.#candidates.overdue(now)) this.#stirring.add(member);
       for (const member of this.#stirring) expire(member, this.#stirring, this.#turns, this.#replies, now);
       for (const member of this.#stirring) this.#letGo(member, now);
+      this.#turns.keepHostMemory(now);
       this.#close(now);
       // Who stays after all serves on when the policy has been asked: somebody else may have been waiting for longer.
       const asksFirst = this.#letStay(now);
@@ -237,6 +238,7 @@ export class Stage {
       if (!asksFirst) for (const member of this.#stirring) this.#goOn(member, now);
       for (const member of this.#stirring) this.#candidates.update(member, now);
       this.#demotions.advance(now);
+      for (const member of this.#stirring) this.#candidates.update(member, now);
       if (!this.#decide(now) && !asksFirst) break;
     }
     for (const member of this.#stirring) {

@@ -24,7 +24,12 @@ export type SwapRecord = {
 };
 
 /** What a command of an engine took: the act, and the proof that it worked. */
-export type Took = { readonly actMs: number; readonly proofMs: number };
+export type Took = {
+  readonly actMs: number;
+  readonly proofMs: number;
+  /** After a sleep: how much host memory the processes of the engine hold, where that was measured. */
+  readonly hostMib?: number | undefined;
+};
 
 type Legs = Partial<Record<Leg, number>>;
 

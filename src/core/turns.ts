@@ -1,6 +1,7 @@
 import { Commons } from './commons.ts';
 import { onlyOperatorsBring } from './doors.ts';
 import type { EngineGoal } from './engine.ts';
+import { Holdings, type Scene } from './holdings.ts';
 import { after, type Millis, type ModelId, type SleepLevel } from './kinds.ts';
 import { type Member, type Part } from './member.ts';
 import { Batch } from './place.ts';
@@ -12,25 +13,31 @@ import { Swap, type SwapResult } from './swap.ts';
 type On = Extract<Part, { readonly kind: 'on' }>;
 export type Draining = Extract<Part, { readonly kind: 'draining' }>;
 
-type TurnOptions = Pick<StageOptions, 'drains' | 'drainMs' | 'minActiveMs' | 'commons' | 'cancelsAbandoned'>;
+type TurnOptions = Pick<
+  StageOptions,
+  'drains' | 'drainMs' | 'minActiveMs' | 'commons' | 'cancelsAbandoned' | 'hostLimitMib'
+>;
 
 /** How the parts of members begin and end, with the swaps that they belong to. When, is for the stage to say. */
 export class Turns {
   #options: TurnOptions;
   readonly #replies: Replies;
   readonly #commons: Commons;
+  readonly #holdings: Holdings;
   /** In the order in which they were called. */
   #summoned: Member[] = [];
 
-  constructor(options: TurnOptions, replies: Replies) {
+  constructor(options: TurnOptions, scene: Scene, stirring: Set<Member>, replies: Replies) {
     this.#options = options;
     this.#commons = options.commons ?? new Commons();
     this.#replies = replies;
+    this.#holdings = new Holdings(options, this.#commons, { scene, stirring, replies });
   }
 
   /** For those that drain from now on. */
   revise(options: TurnOptions): void {
     this.#options = options;
+    this.#holdings.revise(options);
   }
 
   /** How long one stays on at least. */
@@ -156,8 +163,14 @@ export class Turns {
     member.part = { ...was, idleSince: member.leases.size > 0 ? undefined : (was.idleSince ?? now) };
   }
 
-  sendOff(member: Member, goal: EngineGoal, now: Millis, atOnce = false): void {
+  /** Sends sleepers deeper where more host memory is held than may be. */
+  keepHostMemory(now: Millis): void {
+    this.#holdings.keep((member, goal) => this.sendOff(member, goal, now));
+  }
+
+  sendOff(member: Member, asked: EngineGoal, now: Millis, atOnce = false): void {
     const { part } = member;
+    const goal = this.#holdings.fit(member, asked, (other, deeper) => this.sendOff(other, deeper, now));
     this.#loadOver(member);
     const swap = part.kind === 'draining' || part.kind === 'leaving' ? part.for : undefined;
     if (part.kind === 'draining') swap?.drained(member.model, now);

@@ -140,6 +140,12 @@ export const TABLE = {
     help: 'Starts that ran out of memory and were tried once more after others had made room.',
     labels: ['model'],
   },
+  hostShort: {
+    name: 'catnap_host_memory_short_total',
+    type: 'counter',
+    help: 'How often a sleeper was put deeper, or a model not put where it was to go, since sleepers may hold no more host memory, by the level it goes to.',
+    labels: ['model', 'to'],
+  },
   demotions: {
     name: 'catnap_demotions_total',
     type: 'counter',

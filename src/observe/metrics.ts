@@ -96,6 +96,7 @@ function makeMeters(registry: Registry) {
     escalations: counter(TABLE.escalations),
     startsShort: counter(TABLE.startsShort),
     demotions: counter(TABLE.demotions),
+    hostShort: counter(TABLE.hostShort),
     hook: histogram(TABLE.hook),
     enginesStuck: counter(TABLE.enginesStuck),
     leasesCut: counter(TABLE.leasesCut),
@@ -138,6 +139,9 @@ function count(meters: Meters, fact: Fact): void {
       return;
     case 'start-short-of-memory':
       meters.startsShort.inc({ model: fact.model });
+      return;
+    case 'host-memory-short':
+      meters.hostShort.inc({ model: fact.model, to: String(fact.to) });
       return;
     case 'model-demoted':
       meters.demotions.inc({ model: fact.model, to: String(fact.to) });

@@ -63,6 +63,8 @@ export function sentence(fact: Fact): Sentence {
       return say('swap', 'info', () => planned(fact), { fields: plannedFields(fact) });
     case 'start-short-of-memory':
       return say('swap', 'warn', () => short(fact));
+    case 'host-memory-short':
+      return say('swap', 'info', () => squeezed(fact), { fields: squeezedFields(fact) });
     case 'model-demoted':
       return say('swap', 'info', () => demoted(fact), { fields: demotedFields(fact) });
     case 'swap-finished':
@@ -235,6 +237,23 @@ const demotedFields = ({ model, from, to, idleMs }: Of<'model-demoted'>): Readon
   fromLevel: from,
   toLevel: to,
   idleMs,
+});
+
+function squeezed({ model, from, to, mib, limitMib, for: comer }: Of<'host-memory-short'>): string {
+  const away = to === 5 ? 'is stopped (level 5)' : `goes to level ${to}`;
+  const limit = `sleepers may hold ${limitMib} MiB of host memory (host_ram_limit_mib)`;
+  if (comer === model) return `${model} ${away} instead of level ${from}, where it would hold ${mib} MiB: ${limit}`;
+  const why = comer === undefined ? '' : ` and ${comer} needs room`;
+  return `${model} ${away} from level ${from}, where it holds ${mib} MiB: ${limit}${why}`;
+}
+
+const squeezedFields = (fact: Of<'host-memory-short'>): Readonly<Record<string, unknown>> => ({
+  model: fact.model,
+  fromLevel: fact.from,
+  toLevel: fact.to,
+  hostMib: fact.mib,
+  limitMib: fact.limitMib,
+  for: fact.for,
 });
 
 function finished(record: SwapRecord): string {

@@ -1,7 +1,8 @@
 import PQueue from 'p-queue';
 import { engineDueAt, newEngine, stepEngine } from '../core/engine.ts';
 import type { Engine, EngineCommand, EngineEvent, EngineGoal, EnginePhase, EngineRules } from '../core/engine.ts';
-import { unreachable, type EngineId, type ModelId } from '../core/kinds.ts';
+import { unreachable, type EngineId, type ModelId, type NapLevel } from '../core/kinds.ts';
+import { holdsHost } from '../core/residency.ts';
 import type { Took } from '../core/swap.ts';
 import type { Why } from '../core/trouble.ts';
 import { DriverError, type Driver, type DriverEvents, type Order } from '../engines/driver.ts';
@@ -11,6 +12,10 @@ import { Alarm } from './alarm.ts';
 import { Mailbox } from './mailbox.ts';
 
 const LAST_LINES = 20;
+const MIB = 1_048_576;
+
+/** How much host memory processes hold, in bytes. */
+export type ResidentBytes = (pids: readonly number[]) => Promise<number>;
 
 export type EngineActorOptions = {
   readonly id: EngineId;
@@ -19,6 +24,8 @@ export type EngineActorOptions = {
   readonly clock: Clock;
   readonly reporter: Reporter;
   readonly makeDriver: (events: DriverEvents) => Driver;
+  /** How much host memory processes hold; undefined: nobody measures that. */
+  readonly residentBytes?: ResidentBytes | undefined;
   /** Told after every change of phase, with what the command took if one led to it. */
   readonly moved: (phase: EnginePhase, took: Took | undefined) => void;
 };
@@ -126,13 +133,26 @@ export class EngineActor {
         this.#changed = false;
         return this.#driver.start(order);
       case 'sleep':
-        return this.driver.sleep(command.level, order);
+        return this.#measured(command.level, await this.driver.sleep(command.level, order));
       case 'wake':
         return this.driver.wake(command.level, order);
       case 'stop':
         return this.driver.stop(order);
       default:
         return unreachable(command);
+    }
+  }
+
+  /** With what it holds in host memory, where its level keeps something there. */
+  async #measured(level: NapLevel, took: Took): Promise<Took> {
+    const { residentBytes } = this.#options;
+    if (residentBytes === undefined || !holdsHost(level)) return took;
+    try {
+      return { ...took, hostMib: Math.ceil((await residentBytes(await this.driver.members())) / MIB) };
+    } catch (error) {
+      const message = `${this.id}: what it holds in host memory cannot be measured: ${whyOf(error).reason}`;
+      this.#report({ kind: 'warned', message });
+      return took;
     }
   }
 

@@ -11,7 +11,7 @@ import type { Reporter } from '../ports/reporter.ts';
 import { Refused, type Acquire, type Admission, type Lease } from './admission.ts';
 import type { CostsByModel } from '../ports/cost-file.ts';
 import { startMs, type Forecast } from './forecast.ts';
-import { EngineActor } from './engine-actor.ts';
+import { EngineActor, type ResidentBytes } from './engine-actor.ts';
 import type { OpenLease } from './lease.ts';
 import { LoadOverrides } from './load-overrides.ts';
 import type { LoadWish, Operator, OrderEnd } from './operator.ts';
@@ -45,6 +45,8 @@ export type SupervisorOptions = {
   readonly reporter: Reporter;
   /** What loads ask to be different; the drivers read it. */
   readonly overrides?: LoadOverrides;
+  /** Measures what engines hold in host memory while they sleep. */
+  readonly residentBytes?: ResidentBytes;
 };
 
 export type Revised = Pick<RevisedTerms, 'anew'> & {
@@ -68,8 +70,10 @@ export class Supervisor implements Admission, Operator, StageReader {
   #order: readonly ModelId[] = [];
   readonly #watchdog: Watchdog;
   readonly #overrides: LoadOverrides;
+  readonly #residentBytes: ResidentBytes | undefined;
 
-  constructor({ stages, engines, clock, reporter, overrides = new LoadOverrides() }: SupervisorOptions) {
+  constructor({ stages, engines, clock, reporter, overrides = new LoadOverrides(), residentBytes }: SupervisorOptions) {
+    this.#residentBytes = residentBytes;
     this.#clock = clock;
     this.#overrides = overrides;
     this.#reporter = reporter;
@@ -127,7 +131,8 @@ export class Supervisor implements Admission, Operator, StageReader {
     const moved: ConstructorParameters<typeof EngineActor>[0]['moved'] = (phase, took) =>
       stage.engineMoved(id, model, phase, took);
     const [clock, reporter] = [this.#clock, this.#reporter];
-    const actor = new EngineActor({ id, model, rules, clock, reporter, makeDriver, moved });
+    const residentBytes = this.#residentBytes;
+    const actor = new EngineActor({ id, model, rules, clock, reporter, makeDriver, moved, residentBytes });
     stage.adopt(actor);
     this.#watchdog.watch({ actor, stallMs, proofMs });
   }

@@ -87,9 +87,9 @@ export class Play implements Hooks {
       case 'shutdown':
         return this.#post({ kind: 'shutdown-asked', withinMs: line.duration(0) });
       case 'done':
-        return this.#each(line, (id) => this.#answer(id, 'done', line.rest));
+        return this.#each(line, (id) => this.#done(id, line));
       case 'fail':
-        return this.#each(line, (id) => this.#answer(id, 'failed', line.rest, line.text('trouble', '')));
+        return this.#each(line, (id) => this.#fail(id, line.rest, line.text('trouble', '')));
       case 'late-done':
       case 'late-fail':
         return this.#each(line, (id) => this.#lateAnswer(id, line.verb === 'late-done'));
@@ -158,6 +158,7 @@ export class Play implements Hooks {
       idleTarget: this.#idleTarget(),
       policy: this.#policy(),
       priorityStepMs: this.#stage.time('step', 30_000),
+      hostLimitMib: this.#stage.option('host', 0) || undefined,
       commons: new realCore.Commons(this.#stage.option('loads', Number.POSITIVE_INFINITY)),
     };
   }
@@ -227,17 +228,25 @@ export class Play implements Hooks {
     this.#waitingSince = undefined;
   }
 
-  #answer(id: EngineId, how: 'done' | 'failed', reason: string, named = ''): void {
+  #fail(id: EngineId, reason: string, named: string): void {
+    const { epoch } = this.#orderOf(id);
+    const trouble = named === 'out_of_memory' ? named : undefined;
+    this.#playing.step(id, { kind: 'command-failed', epoch, reason, trouble });
+  }
+
+  /** `mib=9`: what it holds in host memory, as measured. */
+  #done(id: EngineId, line: Line): void {
+    const order = this.#orderOf(id);
+    const hostMib = line.option('mib', 0) || undefined;
+    const took: Took = { actMs: this.now() - order.since, proofMs: 0, hostMib };
+    this.#playing.step(id, { kind: 'command-done', epoch: order.epoch }, took);
+  }
+
+  #orderOf(id: EngineId): Order {
     const order = this.#orders.get(id);
     if (order === undefined) throw new Error(`${id} has nothing to do`);
     this.#orders.delete(id);
-    const { epoch } = order;
-    const took: Took = { actMs: this.now() - order.since, proofMs: 0 };
-    if (how === 'done') this.#playing.step(id, { kind: 'command-done', epoch }, took);
-    else {
-      const trouble = named === 'out_of_memory' ? named : undefined;
-      this.#playing.step(id, { kind: 'command-failed', epoch, reason, trouble });
-    }
+    return order;
   }
 
   #lateAnswer(id: EngineId, done: boolean): void {
@@ -315,5 +324,7 @@ function termsOf(line: Line): ModelTerms {
     patienceMs: line.time('patience', 60_000),
     sleepLevel: line.level('level'),
     demote: line.steps('demote'),
+    naps: napsOf(line).naps,
+    hostMib: line.option('host', 0) || undefined,
   };
 }

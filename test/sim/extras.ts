@@ -12,6 +12,8 @@ export type Extras = {
   readonly idleTarget: IdleTarget | undefined;
   /** How many of the starts that fail have run out of memory. */
   readonly short: number;
+  /** How much host memory sleepers may hold. */
+  readonly hostLimitMib: number | undefined;
 };
 
 /** What the stage of a world is told besides its models and its policy. */
@@ -23,9 +25,10 @@ export const rulesOf = (plan: WorldPlan) => ({
   priorityStepMs: plan.priorityStepMs,
   idleTarget: plan.extras.idleTarget,
   cancelsAbandoned: plan.extras.cancels,
+  hostLimitMib: plan.extras.hostLimitMib,
 });
 
-const NONE: Extras = { returns: 0, cancels: false, idleTarget: undefined, short: 0 };
+const NONE: Extras = { returns: 0, cancels: false, idleTarget: undefined, short: 0, hostLimitMib: undefined };
 
 export function drawExtras(seed: number, models: readonly ModelId[], wanted: boolean): Extras {
   if (!wanted) return NONE;
@@ -36,5 +39,6 @@ export function drawExtras(seed: number, models: readonly ModelId[], wanted: boo
     cancels: random.chance(0.5),
     idleTarget: target.model !== undefined && random.chance(0.6) ? { ...target, model: target.model } : undefined,
     short: random.pick([0, 0.5, 1]),
+    hostLimitMib: new Random(seed ^ 0x1f83d9ab).pick([undefined, undefined, 0, 3, 6, 10]),
   };
 }

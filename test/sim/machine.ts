@@ -127,7 +127,7 @@ export class Machine {
   }
 
   #answer({ epoch, command, since }: Order, fails: boolean): void {
-    const { random, tell } = this.#options;
+    const { random, plan, tell } = this.#options;
     const process = this.#process;
     const lost = command.kind !== 'stop' && process?.leads !== true;
     if (fails || lost) {
@@ -141,7 +141,9 @@ export class Machine {
     }
     const ms = this.#options.now() - since;
     const actMs = ms * random.next();
-    return tell({ kind: 'command-done', epoch }, { actMs, proofMs: ms - actMs });
+    const hostMib =
+      command.kind === 'sleep' && plan.hostMib > 0 ? plan.hostMib + (Math.trunc(epoch / 4) % 2) : undefined;
+    return tell({ kind: 'command-done', epoch }, { actMs, proofMs: ms - actMs, hostMib });
   }
 
   /** Its answer is not waited for any more. It may come all the same, and a stop may have worked. */

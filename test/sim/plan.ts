@@ -33,6 +33,8 @@ export type ModelPlan = {
   readonly rules: EngineRules;
   readonly startMs: number;
   readonly napMs: number;
+  /** How much host memory an engine really holds where a level keeps something there; never measured where it is 0. */
+  readonly hostMib: number;
   readonly serviceMs: number;
   readonly share: number;
 };
@@ -169,7 +171,10 @@ function thatGoDeeper(models: WorldPlan['models'], random: Random): WorldPlan['m
     const levels = DEPTH.filter(() => random.chance(0.5));
     let afterMs = 0;
     const demote = levels.map((level) => ({ level, afterMs: (afterMs += random.pick([1, 5_000, 20_000, 60_000])) }));
-    return { ...rest, terms: { ...terms, demote }, rules: { ...rules, deepens } };
+    const { naps } = rules;
+    const hostMib = random.pick([undefined, 0, 1, 3, 5]);
+    const held = random.pick([0, 1, 2, 4]);
+    return { ...rest, hostMib: held, terms: { ...terms, demote, naps, hostMib }, rules: { ...rules, deepens } };
   };
   const [first, ...others] = models;
   return [changed(first), ...others.map(changed)];
@@ -224,6 +229,7 @@ function drawModel(random: Random, n: number, heaviest: number, seed: number): M
     },
     startMs,
     napMs: Math.min(startMs, random.pick([10, 300, 1_000])),
+    hostMib: 0,
     serviceMs: random.pick([50, 1_000, 5_000]),
     share: random.next() ** 2 + 0.05,
   };

@@ -71,6 +71,8 @@ function sayFact(fact: Fact): string | undefined {
   if (fact.kind === 'model-forgotten') return `${fact.model} is forgotten`;
   if (fact.kind === 'start-short-of-memory')
     return `${fact.model} is short of memory: ${fact.from.join(' ')} make room`;
+  if (fact.kind === 'host-memory-short')
+    return `${fact.model} ${fact.from} -> ${fact.to}: ${fact.mib} of ${fact.limitMib} MiB${fact.for === undefined ? '' : ` for ${fact.for}`}`;
   if (fact.kind === 'model-demoted')
     return `demoted ${fact.model} ${fact.from ?? 'awake'} -> ${fact.to} after ${Math.round(fact.idleMs) / 1_000}s`;
   if (fact.kind !== 'swap-finished') return undefined;

@@ -17,11 +17,17 @@ export class DemotionChecker implements Checker {
   /** Since when each has been on that is. */
   readonly #onSince = new Map<ModelId, Millis>();
 
+  /** Who went deeper in this step since sleepers may hold no more host memory. */
+  readonly #madeRoom = new Set<ModelId>();
+
   constructor(scene: Scene) {
     this.#scene = scene;
   }
 
-  handled(event: StageEvent): void {
+  handled(event: StageEvent, effects: readonly StageEffect[]): void {
+    this.#madeRoom.clear();
+    for (const effect of effects)
+      if (effect.kind === 'tell' && effect.fact.kind === 'host-memory-short') this.#madeRoom.add(effect.fact.model);
     if (!('model' in event)) return;
     const now = this.#scene.now();
     this.#touched.set(event.model, now);
@@ -78,7 +84,7 @@ export class DemotionChecker implements Checker {
     }
     must(isDeeper(to, from), `${model} is put from level ${from} to ${to}`);
     for (const other of theatre.stage.members.values()) {
-      if (other === member) continue;
+      if (other === member || this.#madeRoom.has(other.model)) continue;
       const { kind } = other.part;
       const still = kind === 'on' || (kind === 'out' && trulyAtRest(this.#scene, other));
       must(

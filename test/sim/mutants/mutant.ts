@@ -12,6 +12,7 @@ export type Mutant = {
     | 'demotion.ts'
     | 'doors.ts'
     | 'engine.ts'
+    | 'holdings.ts'
     | 'homing.ts'
     | 'lane.ts'
     | 'leavers.ts'

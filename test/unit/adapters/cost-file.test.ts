@@ -18,7 +18,11 @@ describe('what swaps cost', () => {
   test('is there again after a restart, and leaves nothing beside it', async ({ expect, onTestFinished }) => {
     const { file, folder, problems } = await scene(onTestFinished);
     expect(await file.read()).toEqual(new Map());
-    const costs = new Map([[modelId('a/b@c'), { 'come:5': { ms: 1_200.5, spreadMs: 3, samples: 2 } }]]);
+    const leg = { ms: 1_200.5, spreadMs: 3, samples: 2 };
+    const costs = new Map([
+      [modelId('a/b@c'), { 'come:5': leg }],
+      [modelId('d'), { 'go:1': leg, holds: { 1: 9_000, hybrid: 12 } }],
+    ]);
     await file.write(new Map());
     await file.write(costs);
     expect(await file.read()).toEqual(costs);
@@ -32,6 +36,7 @@ describe('what swaps cost', () => {
     '{"version":2,"models":{}}',
     '{"version":1,"models":{"a":{"come:9":{"ms":1,"spreadMs":0,"samples":1}}}}',
     '{"version":1,"models":{"a":{"come:5":{"ms":-1,"spreadMs":0,"samples":1}}}}',
+    '{"version":1,"models":{},"holds":{"a":{"1":-1}}}',
     '{"version":1,"models":{"a":{"come:5":{"ms":1e300,"spreadMs":0,"samples":1}}}}',
   ])('is learned anew when the file holds %j, with a word about it', async (text, { expect, onTestFinished }) => {
     const { file, folder, problems } = await scene(onTestFinished);

@@ -93,6 +93,15 @@ export const EVERY_FACT: { readonly [Kind in Fact['kind']]: Extract<Fact, { read
     reason: 'vLLM ended with code 1: out of memory',
     from: [alpha],
   },
+  'host-memory-short': {
+    kind: 'host-memory-short',
+    model: alpha,
+    from: 1,
+    to: 2,
+    mib: 9_000,
+    limitMib: 16_000,
+    for: beta,
+  },
   'model-demoted': { kind: 'model-demoted', model: beta, from: 1, to: 5, idleMs: 600_000 },
   'swap-finished': { kind: 'swap-finished', record: swapRecord },
   'prefetch-ended': {

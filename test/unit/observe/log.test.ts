@@ -54,6 +54,8 @@ const LINES: { readonly [Kind in Fact['kind']]: string } = {
   'swap-planned': 'info  swapping alpha for beta for 3 waiting requests\n',
   'start-short-of-memory':
     'warn  beta ran out of memory while starting: vLLM ended with code 1: out of memory; alpha makes room, and it is started once more\n',
+  'host-memory-short':
+    'info  alpha goes to level 2 from level 1, where it holds 9000 MiB: sleepers may hold 16000 MiB of host memory (host_ram_limit_mib) and beta needs room\n',
   'model-demoted': 'info  beta has had nothing to do for 10 min and is stopped (level 5)\n',
   'swap-finished': 'info  beta is awake after 84 ms (alpha put away 12 ms, beta started 70 ms)\n',
   'prefetch-ended': 'debug read 3 MiB of beta ahead in 1.5 s: that is all of it\n',
