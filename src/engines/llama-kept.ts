@@ -16,6 +16,7 @@ export class LlamaConversations {
   readonly #engine: EngineId;
   readonly #conversations: Conversations;
   #key: string | undefined;
+  #folder: string | undefined;
   /** Why nothing is kept; told once it is up. */
   #refusal: string | undefined;
 
@@ -31,6 +32,7 @@ export class LlamaConversations {
     if (this.#refusal !== undefined) return [];
     try {
       const folder = await this.#conversations.folder(this.#engine);
+      this.#folder = folder;
       return [
         { name: '--slot-save-path', value: folder },
         // Else a slot that is idle is emptied, and its save is empty too.
@@ -45,7 +47,8 @@ export class LlamaConversations {
   /** Told with what it is started, its port left out: what was read by another program or with other flags is of no use to it. */
   async launched(words: readonly string[]): Promise<void> {
     if (this.#refusal !== undefined) return;
-    this.#key = await this.#conversations.keyOf(words);
+    // What lies in the folder of what is kept changes from start to start, and a folder counts with what is in it.
+    this.#key = await this.#conversations.keyOf(words.filter((word) => word !== this.#folder));
   }
 
   /** Before its end. Gives what went wrong, if something did. */
