@@ -1,8 +1,8 @@
 import { defineConfig } from 'vitest/config';
 import { closingLine } from './test/helpers/closing-line.ts';
 
-/** Files of e2e share nothing but the machine: each test has a folder, ports and processes of its own. */
-const FILES_AT_A_TIME = Number(process.env['E2E_AT_A_TIME'] ?? 1);
+/** Files of e2e share nothing but the machine: each test has a folder, ports and processes of its own. They wait more than they work. */
+const FILES_AT_A_TIME = Number(process.env['E2E_AT_A_TIME'] ?? 2);
 
 // Limits are wide because they guard against hangs; no test measures time against them.
 export default defineConfig({
