@@ -9,7 +9,12 @@ import { UNKNOWN_DRIVER } from '../validate/verdicts.ts';
 const VERSION_LIMIT_MS = 60_000;
 const DRIVER_LIMIT_MS = 10_000;
 
-const TELL_THEIR_VERSION: readonly string[] = ['llama_server', 'llama_cpp', 'vllm_serve'];
+/** The Python package that is the engine, where its program is Python itself. */
+const PACKAGES: Readonly<Partial<Record<ModelConfig['backend'], string>>> = {
+  sglang: 'sglang',
+  exllamav3: 'exllamav3',
+};
+const PYTHON = /(^|\/)python[\d.]*$/;
 
 type Means = { readonly programs: Programs; readonly processes: Pick<Processes, 'ask'> };
 
@@ -32,7 +37,8 @@ export async function identityOf(
   return {
     backend: model.backend,
     settings: hash(JSON.stringify(decisive)),
-    program: found === undefined ? undefined : hash(`${found.path} ${found.mark}`),
+    // What starts the engine in turn (python, uv, conda) stays as it is when the engine is another: then its version tells.
+    program: found === undefined || startsAnother(model) ? undefined : hash(`${found.path} ${found.mark}`),
     driver,
   };
 }
@@ -42,12 +48,30 @@ export async function versionOf(
   model: ModelConfig,
   { processes }: Pick<Means, 'processes'>,
 ): Promise<string | undefined> {
-  if (!TELL_THEIR_VERSION.includes(model.backend)) return undefined;
-  const command = commandOf(model);
-  if (command === undefined) return undefined;
-  const { code, output } = await processes.ask([...command, '--version'], VERSION_LIMIT_MS);
+  const question = versionQuestion(model);
+  if (question === undefined) return undefined;
+  const { code, output } = await processes.ask(question, VERSION_LIMIT_MS);
   if (code !== 0) return undefined;
   return /^version: (.+)$/m.exec(output)?.[1]?.trim() ?? /^v?(\d+\.\d\S*)$/m.exec(output)?.[1];
+}
+
+const startsAnother = (model: ModelConfig): boolean =>
+  (commandOf(model)?.length ?? 0) > 1 && versionQuestion(model) !== undefined;
+
+function versionQuestion(model: ModelConfig): [string, ...string[]] | undefined {
+  switch (model.backend) {
+    case 'llama_server':
+    case 'llama_cpp':
+      return [...model.llama_server_command, '--version'];
+    case 'vllm_serve':
+      return [...model.vllm_command, '--version'];
+    default: {
+      const [program] = commandOf(model) ?? [];
+      const name = PACKAGES[model.backend];
+      if (name === undefined || program === undefined || !PYTHON.test(program)) return undefined;
+      return [program, '-c', `import importlib.metadata as m; print(m.version("${name}"))`];
+    }
+  }
 }
 
 /** The version of the GPU's driver; undefined where there is no tool to ask. */

@@ -24,7 +24,7 @@ export function holds({ identity: then }: Verdict, now: Omit<Identity, 'version'
   if (then.backend !== now.backend || then.settings !== now.settings) return 'no';
   const drivers = [then.driver, now.driver];
   if (then.driver !== now.driver && !drivers.includes(UNKNOWN_DRIVER)) return 'no';
-  if (then.program === now.program) return 'yes';
+  if (then.program === now.program && (now.program !== undefined || then.version === undefined)) return 'yes';
   return then.version === undefined ? 'no' : 'ask';
 }
 

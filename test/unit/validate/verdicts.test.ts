@@ -29,6 +29,11 @@ describe('a verdict holds', () => {
     expect(holds(verdict(), { ...identity, ...change })).toBe(expected);
   });
 
+  test('where nothing stands for the engine but its version, only for that version', ({ expect }) => {
+    const old = verdict({ identity: { ...identity, program: undefined } });
+    expect(holds(old, { ...identity, program: undefined })).toBe('ask');
+  });
+
   test('never for another program whose version nobody knew', ({ expect }) => {
     const old = verdict({ identity: { ...identity, version: undefined } });
     expect(holds(old, { ...identity, program: 'q' })).toBe('no');
