@@ -85,8 +85,9 @@ export function modelRow(
   };
 }
 
-function costRows(costs: SavedCosts): ModelRow['costs'] {
-  const rows = Object.entries(costs).map(
+/** What it holds in host memory is learned beside them, and is no time. */
+function costRows({ holds: _mib, ...legs }: SavedCosts): ModelRow['costs'] {
+  const rows = Object.entries(legs).map(
     ([leg, { ms, spreadMs, samples }]) =>
       [leg, { ms: Math.round(ms), spread_ms: Math.round(spreadMs), samples }] as const,
   );

@@ -158,7 +158,7 @@ export function deps(view: () => StageView, change: Partial<ControlDeps> = {}) {
     output: { tail: () => [], watch: () => () => {} },
     vram: (_model, replicas) => ({ mib: null, replicas, source: 'unavailable' }),
     effectiveTarget: () => 4,
-    costs: () => ({ 'come:5': { ms: 4_230.4, spreadMs: 84, samples: 3 } }),
+    costs: () => ({ 'come:5': { ms: 4_230.4, spreadMs: 84, samples: 3 }, holds: { 1: 512 } }),
     levels: () => [1, 5],
     find: (name) =>
       new Map<string, ModelId>([
