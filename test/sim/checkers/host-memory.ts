@@ -12,7 +12,8 @@ type Short = Extract<Fact, { readonly kind: 'host-memory-short' }>;
 /** What sleepers hold in host memory, or are about to, stays within the limit; nobody goes deeper for it before those who were used earlier. */
 export class HostMemoryChecker implements Checker {
   readonly #scene: Scene;
-  readonly #measured = new Map<string, number>();
+  /** By level. A model that was dropped and has come back is another member, of which nothing is known. */
+  readonly #measured = new WeakMap<Member, Map<SleepLevel, number>>();
   /** What was held, by whom and since when it was not used, when the last step ended. */
   #before = new Map<ModelId, { readonly mib: number; readonly since: number }>();
   #goesFor: Short[] = [];
@@ -24,7 +25,7 @@ export class HostMemoryChecker implements Checker {
   handled(event: StageEvent): void {
     this.#goesFor = [];
     if (event.kind === 'engine-moved' && event.phase.kind === 'asleep' && event.took?.hostMib !== undefined)
-      this.#measured.set(`${event.model} ${event.phase.level}`, event.took.hostMib);
+      this.#measuredOf(memberOf(this.#scene, event.model)).set(event.phase.level, event.took.hostMib);
   }
 
   effect(effect: StageEffect): void {
@@ -65,9 +66,16 @@ export class HostMemoryChecker implements Checker {
     must(most > limitMib, `${model} goes deeper for ${comer}, and there is room without it`);
   }
 
-  #mostOf({ model, terms, phases }: Member): number {
-    const amounts = DEPTH.filter(holds).map((level) => this.#measured.get(`${model} ${level}`) ?? terms.hostMib ?? 0);
-    return phases.size * Math.max(...amounts);
+  #measuredOf(member: Member): Map<SleepLevel, number> {
+    const known = this.#measured.get(member) ?? new Map<SleepLevel, number>();
+    this.#measured.set(member, known);
+    return known;
+  }
+
+  #mostOf(member: Member): number {
+    const measured = this.#measuredOf(member);
+    const amounts = DEPTH.filter(holds).map((level) => measured.get(level) ?? member.terms.hostMib ?? 0);
+    return member.phases.size * Math.max(...amounts);
   }
 
   settled(): void {
@@ -88,7 +96,7 @@ export class HostMemoryChecker implements Checker {
     if (member.part.kind !== 'out' && member.part.kind !== 'leaving') return 0;
     const mib = (engine: EngineId): number => {
       const level = endOf(this.#scene.theatre.engine(engine));
-      return holds(level) ? (this.#measured.get(`${member.model} ${level}`) ?? member.terms.hostMib ?? 0) : 0;
+      return holds(level) ? (this.#measuredOf(member).get(level) ?? member.terms.hostMib ?? 0) : 0;
     };
     return [...member.phases.keys()].reduce((sum, engine) => sum + mib(engine), 0);
   }
