@@ -39,7 +39,7 @@ test('connections beyond the cap are closed at once, and those that are open go 
   await waitFor('the third to be closed', () => third.closed);
   expect(third.text).toBe('');
   await waitFor('the log to say why', () =>
-    catnap.facts('client-error').some(({ msg }) => String(msg).includes('max_connections')),
+    catnap.facts('client-error').some(({ msg }) => msg.includes('max_connections')),
   );
 
   idle.say('GET /health HTTP/1.1\r\nHost: x\r\n\r\n');
