@@ -1,16 +1,10 @@
 import { engineHttp } from '../adapters/engine-http.ts';
-import { openProcesses, type SystemProcesses } from '../adapters/processes.ts';
-import { systemClock } from '../adapters/system-clock.ts';
 import type { Config, ModelConfig } from '../config/schema.ts';
 import { DEPTH, LEVELS } from '../config/sleep-levels.ts';
 import { engineId, modelId } from '../core/kinds.ts';
 import { DriverError, type Driver } from '../engines/driver.ts';
-import { createLog } from '../observe/log.ts';
-import { stderrSink } from '../observe/log-sink.ts';
-import { readLogSettings } from '../observe/levels.ts';
-import type { Clock } from '../ports/clock.ts';
-import { callable } from './callable.ts';
 import { keptImages } from './checkpoints.ts';
+import { errand, type ErrandMeans } from './errand.ts';
 import { EXIT } from './exit.ts';
 import { ms } from './times.ts';
 import { clearTrialPlace } from './trial-place.ts';
@@ -31,44 +25,15 @@ export type CheckpointOptions = {
 
 /** Writes one engine of a model to disk, to be there for every later start. Resolves to the exit code. */
 export async function checkpointModel(options: CheckpointOptions): Promise<number> {
-  const { config, env, say } = options;
-  const logging = readLogSettings({ env, tty: process.stderr.isTTY === true, verbose: options.verbose });
-  if (logging.kind === 'problems') {
-    for (const problem of logging.problems) say(problem);
-    return EXIT.usage;
-  }
-  const clock = systemClock();
-  const log = createLog(logging.settings, stderrSink(process.stderr.isTTY === true), clock);
-  const warned = (message: string): void => log.report({ kind: 'warned', message });
-  let processes: SystemProcesses;
-  try {
-    processes = await openProcesses({
-      stateDir: config.state_dir,
-      logMaxBytes: config.log_max_mib * 1_048_576,
-      logKeep: config.log_keep,
-      logTailLines: config.log_tail_lines,
-      ...(log.showsOutput && { onLine: (model, line) => log.engineLine(model, line) }),
-      onProblem: warned,
-    });
-  } catch (error) {
-    say(`catnap cannot write it to disk: ${wordsOf(error)}`);
+  const { say } = options;
+  const refused = (reason: string): void => {
+    say(`catnap cannot write it to disk: ${reason}`);
     say('A catnap that runs does it by `catnap unload MODEL --level 4`, with `checkpoint.keep_images`.');
-    return EXIT.usage;
-  }
-  try {
-    return await callable(processes, (signal) => run(options, { clock, processes, warned }, signal));
-  } finally {
-    await processes.close();
-  }
+  };
+  return errand(options, refused, (means, signal) => run(options, means, signal));
 }
 
-type Means = {
-  readonly clock: Clock;
-  readonly processes: SystemProcesses;
-  readonly warned: (message: string) => void;
-};
-
-async function run(options: CheckpointOptions, means: Means, signal: AbortSignal): Promise<number> {
+async function run(options: CheckpointOptions, means: ErrandMeans, signal: AbortSignal): Promise<number> {
   const { config, name, model, json, out, say, env } = options;
   await means.processes.reapLeftovers();
   const { driversOf, checkpoints, programs } = workshopOf({ config, env, ...means, prepares: true });

@@ -3,15 +3,11 @@ import { artifactMib } from '../adapters/artifact-size.ts';
 import type { CriuCheckpoints } from '../adapters/checkpoints.ts';
 import { SystemLinks } from '../adapters/links.ts';
 import { mainMemory } from '../adapters/main-memory.ts';
-import { openProcesses, type SystemProcesses } from '../adapters/processes.ts';
-import { systemClock } from '../adapters/system-clock.ts';
+import type { SystemProcesses } from '../adapters/processes.ts';
 import type { Config, ModelConfig } from '../config/schema.ts';
 import { DEPTH, LEVELS } from '../config/sleep-levels.ts';
 import { modelId } from '../core/kinds.ts';
 import type { Backend, Driver } from '../engines/driver.ts';
-import { createLog } from '../observe/log.ts';
-import { stderrSink } from '../observe/log-sink.ts';
-import { readLogSettings } from '../observe/levels.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { EngineHttp } from '../ports/engine-http.ts';
 import type { Links } from '../ports/links.ts';
@@ -26,7 +22,7 @@ import { tableText } from '../validate/table.ts';
 import type { TrialLimits } from '../validate/trial.ts';
 import { allWell, validate } from '../validate/validation.ts';
 import { verdictsOf } from '../validate/verdicts.ts';
-import { callable } from './callable.ts';
+import { errand, type ErrandMeans } from './errand.ts';
 import { EXIT } from './exit.ts';
 import { driverOf, identityOf, versionOf } from './identity.ts';
 import { ms } from './times.ts';
@@ -55,43 +51,11 @@ const LONGEST_ANSWER_MS = 600_000;
 
 /** Tries the sleep levels of one model and remembers what came of it. Resolves to the exit code. */
 export async function validateModel(options: ValidateOptions): Promise<number> {
-  const { config, env, say } = options;
-  const logging = readLogSettings({ env, tty: process.stderr.isTTY === true, verbose: options.verbose });
-  if (logging.kind === 'problems') {
-    for (const problem of logging.problems) say(problem);
-    return EXIT.usage;
-  }
-  const clock = systemClock();
-  const log = createLog(logging.settings, stderrSink(process.stderr.isTTY === true), clock);
-  const warned = (message: string): void => log.report({ kind: 'warned', message });
-  let processes: SystemProcesses;
-  try {
-    processes = await openProcesses({
-      stateDir: config.state_dir,
-      logMaxBytes: config.log_max_mib * 1_048_576,
-      logKeep: config.log_keep,
-      logTailLines: config.log_tail_lines,
-      ...(log.showsOutput && { onLine: (model, line) => log.engineLine(model, line) }),
-      onProblem: warned,
-    });
-  } catch (error) {
-    say(`catnap cannot validate: ${error instanceof Error ? error.message : String(error)}`);
-    return EXIT.usage;
-  }
-  try {
-    return await callable(processes, (signal) => run(options, { clock, processes, warned }, signal));
-  } finally {
-    await processes.close();
-  }
+  const refused = (reason: string): void => options.say(`catnap cannot validate: ${reason}`);
+  return errand(options, refused, (means, signal) => run(options, means, signal));
 }
 
-type Means = {
-  readonly clock: Clock;
-  readonly processes: SystemProcesses;
-  readonly warned: (message: string) => void;
-};
-
-async function run(options: ValidateOptions, means: Means, signal: AbortSignal): Promise<number> {
+async function run(options: ValidateOptions, means: ErrandMeans, signal: AbortSignal): Promise<number> {
   const { config, name, model, cycles, json, out, say, env } = options;
   const { clock, processes, warned } = means;
   await processes.reapLeftovers();
@@ -192,7 +156,7 @@ function driverFor(
   level: TrialLevel,
   { name, model, env }: ValidateOptions,
   { config, conversationsIn }: TrialPlace,
-  means: Means,
+  means: ErrandMeans,
 ): { readonly driver: Driver; readonly checkpoints: CriuCheckpoints } {
   const plain = levelOf(level);
   const levels_allowed = DEPTH.filter((one) => one === plain || model.levels_allowed.includes(one));

@@ -1,9 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { checkpointModel } from '../app/checkpoint.ts';
-import { EXIT } from '../app/exit.ts';
-import { complaint } from '../config/diagnostics.ts';
-import { loadConfig } from '../config/load.ts';
-import { nearest } from '../config/nearest.ts';
+import { oneModel } from './one-model.ts';
 import type { Terminal } from './terminal.ts';
 import { UsageError } from './usage.ts';
 
@@ -19,24 +16,11 @@ type CheckpointWords = {
 export async function checkpoint(words: CheckpointWords, terminal: Terminal): Promise<number> {
   const { model: name, json, verbose } = words;
   const requests = requestsIn(words.requests);
-  const loaded = loadConfig(words.config, {}, terminal.env);
-  if (loaded.kind === 'absent') {
-    terminal.err(`catnap: there is no ${loaded.lookedFor.join(' or ')} in this folder. Name a file with --config.\n`);
-    return EXIT.usage;
-  }
-  if (loaded.kind === 'bad') {
-    terminal.err(complaint(loaded.problems));
-    return EXIT.usage;
-  }
-  const { models } = loaded.config;
-  const model = models[name];
-  if (model === undefined) {
-    const meant = nearest(name, Object.keys(models));
-    const hint = meant === undefined ? `There are: ${Object.keys(models).join(', ')}.` : `Did you mean ${meant}?`;
-    throw new UsageError(`The config has no model "${name}". ${hint}`);
-  }
+  const found = oneModel(words.config, name, terminal);
+  if (typeof found === 'number') return found;
   return checkpointModel({
-    ...{ config: loaded.config, name, model, requests, json, verbose, env: process.env },
+    ...found,
+    ...{ requests, json, verbose, env: process.env },
     out: (text) => terminal.out(text),
     say: (line) => terminal.err(`${line}\n`),
   });

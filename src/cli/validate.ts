@@ -1,10 +1,7 @@
 import { validateModel } from '../app/validate.ts';
-import { complaint } from '../config/diagnostics.ts';
-import { loadConfig } from '../config/load.ts';
-import { nearest } from '../config/nearest.ts';
 import { levelsIn } from '../validate/levels.ts';
 
-import { EXIT } from '../app/exit.ts';
+import { oneModel } from './one-model.ts';
 import type { Terminal } from './terminal.ts';
 import { UsageError } from './usage.ts';
 
@@ -24,28 +21,12 @@ export async function validate(words: ValidateWords, terminal: Terminal): Promis
   const { validate: name, json, verbose } = words;
   const levels = levelsOf(words.levels);
   const cycles = cyclesOf(words.cycles);
-  const loaded = loadConfig(words.config, {}, terminal.env);
-  if (loaded.kind === 'absent') {
-    terminal.err(`catnap: there is no ${loaded.lookedFor.join(' or ')} in this folder. Name a file with --config.\n`);
-    return EXIT.usage;
-  }
-  if (loaded.kind === 'bad') {
-    terminal.err(complaint(loaded.problems));
-    return EXIT.usage;
-  }
-  const { models } = loaded.config;
-  const model = models[name];
-  if (model === undefined) {
-    const meant = nearest(name, Object.keys(models));
-    const hint = meant === undefined ? `There are: ${Object.keys(models).join(', ')}.` : `Did you mean ${meant}?`;
-    throw new UsageError(`The config has no model "${name}". ${hint}`);
-  }
-  if (model.backend === 'openai_remote')
+  const found = oneModel(words.config, name, terminal);
+  if (typeof found === 'number') return found;
+  if (found.model.backend === 'openai_remote')
     throw new UsageError(`"${name}" runs elsewhere and never sleeps, so there is nothing to validate.`);
   return validateModel({
-    config: loaded.config,
-    name,
-    model,
+    ...found,
     levels,
     cycles,
     json,

@@ -28,7 +28,7 @@ export type Named =
 export type Head = { readonly method: string; readonly url: string; readonly headers: IncomingHttpHeaders };
 
 /** Inference outside `/v1`, by the engines' own names. */
-const INFERENCE = new Set([
+export const INFERENCE: ReadonlySet<string> = new Set([
   'apply-template',
   'audio/speech',
   'audio/transcriptions',
