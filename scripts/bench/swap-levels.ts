@@ -37,7 +37,8 @@ export type Measured = { readonly level: BenchLevel; readonly engine: string; re
 export type Terms = { readonly rounds: number; readonly warmUp: number; readonly limit: () => AbortSignal };
 
 const MODELS = ['alpha', 'beta'] as const;
-const ORDERS = [
+/** Every order of the three, so that none of them always has the same one before it. */
+export const ORDERS = [
   ['catnap', 'bare', 'again'],
   ['again', 'catnap', 'bare'],
   ['bare', 'again', 'catnap'],

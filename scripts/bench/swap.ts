@@ -12,7 +12,7 @@ import { requireLlama } from '../../test/helpers/llama.ts';
 import { randomModel } from '../../test/helpers/models.ts';
 import { BareEngine, type Recipe } from './bare-engine.ts';
 import { Catnap } from './catnap.ts';
-import { levelReport, LEVELS, measureLevel, type Measured } from './swap-levels.ts';
+import { levelReport, LEVELS, measureLevel, ORDERS, type Measured } from './swap-levels.ts';
 import { report, type Round } from './swap-report.ts';
 
 type Subjects = { readonly catnap: Catnap; readonly bare: BareEngine; readonly again: BareEngine };
@@ -21,15 +21,6 @@ type Subjects = { readonly catnap: Catnap; readonly bare: BareEngine; readonly a
 const SWAP_LIMIT_MS = 20_000;
 /** Rounds before the measured ones, in which caches fill and code is compiled. */
 const WARM_UP = 12;
-/** Every order of the three, so that none of them always has the same one before it. */
-const ORDERS = [
-  ['catnap', 'bare', 'again'],
-  ['again', 'catnap', 'bare'],
-  ['bare', 'again', 'catnap'],
-  ['bare', 'catnap', 'again'],
-  ['catnap', 'again', 'bare'],
-  ['again', 'bare', 'catnap'],
-] as const;
 
 const { values } = parseArgs({
   options: {
