@@ -6,16 +6,14 @@ import { residentBytes } from '../adapters/resident-memory.ts';
 import { readTlsPair, type TlsPair } from '../adapters/tls-files.ts';
 import type { ReloadEnd, ReloadWish } from '../api/admin/reload.ts';
 import { metricsPlane } from '../api/plane.ts';
-import type { Loaded } from '../config/load.ts';
 import type { Changes } from '../config/reload/changes.ts';
 import type { Config } from '../config/schema.ts';
 import { Commons } from '../core/commons.ts';
-import { after, InvariantBroken } from '../core/kinds.ts';
-import type { Log } from '../observe/log.ts';
+import { after, InvariantBroken, type TicketId } from '../core/kinds.ts';
 import { OutputHub } from '../observe/output-hub.ts';
-import type { Clock } from '../ports/clock.ts';
 import type { Verdict } from '../ports/verdicts.ts';
 import type { Gpu } from '../ports/gpu.ts';
+import type { HandedCut, Handover } from '../ports/handover.ts';
 import type { BodyStore } from '../proxy/body-store.ts';
 import { RequestBook } from '../proxy/request-book.ts';
 import { Listener } from '../proxy/server.ts';
@@ -30,7 +28,8 @@ import { FileWatch } from './file-watch.ts';
 import type { Known } from './known.ts';
 import { absentLevels, levelsMissed } from './levels.ts';
 import { prefetcherOf } from './prefetching.ts';
-import { openMetricsPort, type MetricsPort } from './metrics-port.ts';
+import type { AppOptions, HandOverTerms } from './options.ts';
+import { metricsPortFor, type MetricsPort } from './metrics-port.ts';
 import { bodyStore, reception, type Reception, type ReceptionMeans, type Settings } from './reception.ts';
 import { Reloader } from './reloader.ts';
 import { plansAfter, remembering, revisionOf, withOld } from './revision.ts';
@@ -45,24 +44,6 @@ import { workshopOf, type Workshop } from './workshop.ts';
 import { kinFrom } from './kin-from.ts';
 import { Readings } from './readings.ts';
 import { VramBook } from './vram-book.ts';
-
-export type AppOptions = {
-  readonly config: Config;
-  /** Whether somebody asked for this `metrics_port`. If not, one that is taken is only worth a warning. */
-  readonly metricsPortAsked: boolean;
-  /** Whether there is no config that somebody could change, but only a command line. */
-  readonly unconfigured: boolean;
-  /** Reads the config again. */
-  readonly read: () => Loaded;
-  /** The files it is read from, also those that may come. */
-  readonly files: readonly string[];
-  readonly log: Log;
-  readonly clock: Clock;
-  readonly version: string;
-  readonly env: Readonly<Record<string, string | undefined>>;
-  /** Told of a broken invariant, after which nothing can be trusted. */
-  readonly fatal: (error: InvariantBroken) => void;
-};
 
 /** How long connections get to end once every engine is off. */
 const LAST_BYTES_MS = 1_000;
@@ -249,6 +230,23 @@ export class App {
     await this.#telling.close();
   }
 
+  /**
+   * Lets go of every engine without stopping it, once none is on its way anywhere. Rejects with why that cannot be, and has changed nothing then.
+   * After it only what is open is served; each request that ends is told, and `cut` ends one.
+   */
+  handOver(terms: HandOverTerms): Promise<Handover> {
+    return Promise.reject(new Error(`engines cannot be handed over yet (${terms.withinMs})`));
+  }
+
+  /** Ends requests that were open when the engines were handed over. */
+  cut(_asked: HandedCut): void {}
+
+  /** A request has ended that the predecessor served; undefined: all have, since it is no more. */
+  settledElsewhere(_ticket: TicketId | undefined): void {}
+
+  /** After a handover: closes everything that is left and stops no engine. */
+  async leave(): Promise<void> {}
+
   /** Kills every engine and waits a moment for the proof. */
   async stopNow(): Promise<void> {
     const { clock } = this.#options;
@@ -296,7 +294,14 @@ export class App {
     const tls = config.tls === undefined ? undefined : await readTlsPair(config.tls);
     // Clients come last: once they are let in, nothing can go wrong with the start any more.
     const scrape = this.#means.scrape;
-    if (config.metrics_port !== 0) await this.#listenForMetrics(metricsPlane({ metrics: scrape, bug }));
+    if (config.metrics_port !== 0) {
+      const asked = this.#options.metricsPortAsked;
+      this.#metricsPort = await metricsPortFor(config, {
+        asked,
+        plane: metricsPlane({ metrics: scrape, bug }),
+        reporter,
+      });
+    }
     if (config.admin_port !== null && admin !== undefined) {
       this.#adminListener = await Listener.open({ host, port: config.admin_port, key: 'admin_port', tls, ...admin });
       reporter.report({ kind: 'listening', what: 'admin', url: urlOf(host, this.#adminListener.port, tls) });
@@ -373,20 +378,6 @@ export class App {
     if (skip.length === 0) return;
     const message = `there is no room to load ${skip.join(', ')} at start besides ${load.join(', ')}`;
     this.#telling.reporter.report({ kind: 'warned', message });
-  }
-
-  async #listenForMetrics(plane: ReturnType<typeof metricsPlane>): Promise<void> {
-    const { config, metricsPortAsked } = this.#options;
-    const { host, metrics_port: port } = config;
-    try {
-      this.#metricsPort = await openMetricsPort(host, port, plane);
-      const url = `${urlOf(host, this.#metricsPort.port)}/metrics`;
-      this.#telling.reporter.report({ kind: 'listening', what: 'metrics', url });
-    } catch (error) {
-      const why = `cannot listen on ${host}:${port} for metrics (${String(error)}); set \`metrics_port\` to a free port, or 0`;
-      if (metricsPortAsked) throw new Error(why, { cause: error });
-      this.#telling.reporter.report({ kind: 'warned', message: `${why}. /metrics answers on the main port` });
-    }
   }
 
   #bug(error: unknown): void {

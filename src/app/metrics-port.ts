@@ -1,11 +1,14 @@
 import { createServer, type Server } from 'node:http';
 import type { OpenPlane } from '../api/plane.ts';
+import type { Config } from '../config/schema.ts';
+import type { Reporter } from '../ports/reporter.ts';
+import { urlOf } from './url-of.ts';
 
 /** The port that only Prometheus reads. */
 export type MetricsPort = { readonly port: number; close(): void };
 
 /** Rejects with the system's error when the port cannot be had. */
-export async function openMetricsPort(host: string, port: number, plane: OpenPlane): Promise<MetricsPort> {
+async function openMetricsPort(host: string, port: number, plane: OpenPlane): Promise<MetricsPort> {
   const server = createServer({ headersTimeout: 10_000, requestTimeout: 10_000 }, plane);
   server.maxConnections = 64;
   await listen(server, host, port);
@@ -27,4 +30,21 @@ function listen(server: Server, host: string, port: number): Promise<void> {
     resolve();
   });
   return promise;
+}
+
+/** One that is taken is only worth a warning, unless somebody asked for it. */
+export async function metricsPortFor(
+  { host, metrics_port: port }: Pick<Config, 'host' | 'metrics_port'>,
+  { asked, plane, reporter }: { readonly asked: boolean; readonly plane: OpenPlane; readonly reporter: Reporter },
+): Promise<MetricsPort | undefined> {
+  try {
+    const opened = await openMetricsPort(host, port, plane);
+    reporter.report({ kind: 'listening', what: 'metrics', url: `${urlOf(host, opened.port)}/metrics` });
+    return opened;
+  } catch (error) {
+    const why = `cannot listen on ${host}:${port} for metrics (${String(error)}); set \`metrics_port\` to a free port, or 0`;
+    if (asked) throw new Error(why, { cause: error });
+    reporter.report({ kind: 'warned', message: `${why}. /metrics answers on the main port` });
+    return undefined;
+  }
 }
