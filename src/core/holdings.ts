@@ -44,11 +44,13 @@ export class Holdings implements HostMemory {
   fit(member: Member, goal: EngineGoal, deepen: Deepen): EngineGoal {
     const limitMib = this.#limitMib;
     if (limitMib === undefined || goal.kind !== 'asleep') return goal;
+    const mib = heldBy(member, goal);
+    // Those who go deeper for others come by here as well, and must not ask others in turn.
+    if (mib === 0) return goal;
     const { level: wanted } = goal;
     const left = limitMib - this.#commons.hostMibBeside(this);
     const levels = [wanted, ...deeperOf(member, wanted)];
     const level = levels.find((one) => heldBy(member, goalForLevel(one)) <= left) ?? 5;
-    const mib = heldBy(member, goal);
     if (level !== wanted) this.#tell(member, { from: wanted, to: level, mib, limitMib, for: member.model });
     const fitting = goalForLevel(level);
     this.#free(heldBy(member, fitting), member, deepen);

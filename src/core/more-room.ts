@@ -36,7 +36,8 @@ export class MoreRoom {
     if (member.part.kind !== 'entering' || member.roomAsked || member.lane.length === 0) return false;
     if (member.terms.cost === 0) return false;
     const others = [...this.#scene.members.values()].filter((other) => other !== member && !this.#stays(other));
-    const sleepers = others.filter(keepsGpu);
+    // In this order nobody goes deeper for one that was used earlier, where host memory is short as well.
+    const sleepers = others.filter(keepsGpu).toSorted((a, b) => (a.quietSince ?? now) - (b.quietSince ?? now));
     const awake = others.filter((other) => mayGo(other, now, this.#turns.minActiveMs));
     const from = [...sleepers, ...awake];
     if (from.length === 0) return false;

@@ -1,13 +1,23 @@
 import { readFileSync, writeFileSync } from 'node:fs';
+import { z } from 'zod';
+import { POLICY_NAMES } from '../../src/core/policy/index.ts';
 
 const at = (name: string): URL => new URL(name, import.meta.url);
 
-/** Worlds that once failed, and why. They are run for ever. */
-export function readCorpus(): readonly { readonly seed: number; readonly why: string }[] {
-  const corpus: unknown = JSON.parse(readFileSync(at('corpus.json'), 'utf8'));
-  if (!Array.isArray(corpus)) throw new Error('test/sim/corpus.json is not a list');
-  return corpus.map(({ seed, why }: { seed: unknown; why: unknown }) => ({ seed: Number(seed), why: String(why) }));
-}
+const Corpus = z.array(
+  z.strictObject({
+    seed: z.int(),
+    policy: z.enum(POLICY_NAMES).exactOptional(),
+    urgency: z.boolean().exactOptional(),
+    extras: z.boolean().exactOptional(),
+    reloads: z.boolean().exactOptional(),
+    why: z.string(),
+  }),
+);
+
+/** Worlds that once failed, of which kind, and why. They are run for ever. */
+export const readCorpus = (): z.infer<typeof Corpus> =>
+  Corpus.parse(JSON.parse(readFileSync(at('corpus.json'), 'utf8')));
 
 /** For each mutant the first world in which it shows. */
 export function readKills(): ReadonlyMap<string, number> {

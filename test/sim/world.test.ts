@@ -49,9 +49,9 @@ describe('every promise holds while the config is read again and again', () => {
 });
 
 describe('what once went wrong does not go wrong again', () => {
-  for (const { seed, why } of readCorpus()) {
+  for (const { seed, why, ...kind } of readCorpus()) {
     test(`seed ${seed}: ${why}`, ({ expect }) => {
-      const failure = tryWorld(seed);
+      const failure = tryWorld(seed, kind);
       expect(failure, failure && explain(failure)).toBeUndefined();
     });
   }

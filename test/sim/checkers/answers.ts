@@ -1,4 +1,4 @@
-import { unreachable, type TicketId } from '../../../src/core/kinds.ts';
+import { unreachable, type ModelId, type TicketId } from '../../../src/core/kinds.ts';
 import type { StageEffect, StageEvent } from '../../../src/core/stage-events.ts';
 import { must } from '../violation.ts';
 import { hasFailed, isKept, loadWaits, memberOf, type Checker, type Scene, roomOf } from './checker.ts';
@@ -14,6 +14,9 @@ export class AnswersChecker implements Checker {
   #closed = false;
   /** Whether this is about another config, which says anew what a model is: a failure of what it was is over. */
   #revised = false;
+  /** Where everybody is by now, and was before this: what a request is told is about the moment in which it came. */
+  #now: ReadonlyMap<ModelId, Way> = new Map();
+  #before: ReadonlyMap<ModelId, Way> = new Map();
 
   constructor(scene: Scene) {
     this.#scene = scene;
@@ -21,6 +24,14 @@ export class AnswersChecker implements Checker {
 
   handled(event: StageEvent): void {
     this.#revised = event.kind === 'models-set';
+    this.#before = this.#now;
+    const models = this.#scene.theatre.stage.members.keys();
+    this.#now = new Map(Array.from(models, (model) => [model, wayOf(this.#scene, model)]));
+  }
+
+  /** Whether it is so, or was when this began. */
+  #isOnWay(model: ModelId, way: Way): boolean {
+    return this.#now.get(model) === way || this.#before.get(model) === way;
   }
 
   effect(effect: StageEffect): void {
@@ -95,8 +106,7 @@ export class AnswersChecker implements Checker {
         return must(retryAt >= now(), `${ticket} was told to come back at ${retryAt}, and it is ${now()}`);
       }
       case 'model_unloading': {
-        const { part } = memberOf(this.#scene, model);
-        const goes = isKept(this.#scene, model) && part.kind !== 'on' && part.kind !== 'entering';
+        const goes = isKept(this.#scene, model) && this.#isOnWay(model, 'away');
         return must(book.unloading(model) || goes, `${ticket} was told that ${model} is being unloaded`);
       }
       case 'model_failed': {
@@ -119,9 +129,8 @@ export class AnswersChecker implements Checker {
         );
         return must(isKept(this.#scene, model), `${ticket} was told that requests do not load ${model}`);
       case 'model_loading': {
-        const { part } = memberOf(this.#scene, model);
-        const comes = part.kind === 'summoned' || part.kind === 'entering' || loadWaits(this.#scene, model);
-        return must(comes && isKept(this.#scene, model), `${ticket} was told that ${model} is being loaded`);
+        const comes = isKept(this.#scene, model) && this.#isOnWay(model, 'coming');
+        return must(comes, `${ticket} was told that ${model} is being loaded`);
       }
       case 'manual_mode': {
         const { mode } = theatre.stage;
@@ -179,4 +188,13 @@ export class AnswersChecker implements Checker {
     const awake = theatre.engine(engine).phase.kind === 'awake';
     return must(!awake || book.openOn(engine) === 0, `${engine} is put away under an open lease`);
   }
+}
+
+/** `coming`: on its way in, or an operator waits for it to be. */
+type Way = 'on' | 'coming' | 'away';
+
+function wayOf(scene: Scene, model: ModelId): Way {
+  const { kind } = memberOf(scene, model).part;
+  if (kind === 'on') return 'on';
+  return kind === 'summoned' || kind === 'entering' || loadWaits(scene, model) ? 'coming' : 'away';
 }

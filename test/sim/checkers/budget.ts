@@ -51,7 +51,9 @@ export class BudgetChecker implements Checker {
     if (comer === undefined || roomOf(comer) === 0 || this.#inside.has(comer.model)) return;
     let room = sharedOf(plan) - roomOf(comer);
     for (const other of members) {
-      const away = other.part.kind === 'out' || other.part.kind === 'summoned';
+      const { kind } = other.part;
+      // One that is told to go deeper in the same turn, but after this one has come in, was at rest then.
+      const away = kind === 'out' || kind === 'summoned' || (kind === 'leaving' && !this.#inside.has(other.model));
       if (other !== comer && !(away && trulyAtRest(this.#scene, other))) room -= roomOf(other);
     }
     must(room >= 0, () => `${comer.model} comes in without room: ${describe(this.#scene)}`);

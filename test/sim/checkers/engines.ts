@@ -77,7 +77,7 @@ export class EnginesChecker implements Checker {
     if (effect.kind === 'dismissed') for (const engine of effect.engines) this.#pauses.delete(engine);
   }
 
-  handled(event: StageEvent): void {
+  handled(event: StageEvent, effects: readonly StageEffect[]): void {
     if (event.kind === 'engine-moved' && event.phase.kind === 'reaping' && this.#failed.delete(event.engine)) {
       const member = memberOf(this.#scene, event.model);
       const { giveUp } = event.phase.failed.failure;
@@ -86,7 +86,9 @@ export class EnginesChecker implements Checker {
       if (giveUp && !again && (was === 'entering' || (was === 'on' && !member.anyAwake)))
         this.#givenUp.add(event.model);
       if (was === 'on' && !giveUp && !member.anyAwake) {
-        const wanted = this.#scene.book.first(event.model) !== undefined && !isKept(this.#scene, event.model);
+        const told = new Set(effects.map((effect) => (effect.kind === 'reject' ? effect.ticket : undefined)));
+        const waits = this.#scene.book.waiting(event.model).some(({ id }) => !told.has(id));
+        const wanted = waits && !isKept(this.#scene, event.model);
         const comesBack = member.part.kind === 'entering';
         must(comesBack || !wanted || this.#closing, `${event.model} died in its turn and left those who wait for it`);
       }

@@ -41,6 +41,8 @@ export class FairnessChecker implements Checker {
 
   handled(event: StageEvent): void {
     this.#planned = [];
+    // What another config changes starts anew before it can come.
+    if (event.kind === 'models-set') for (const model of event.anew) this.#able.delete(model);
     this.#turns.handled(event);
   }
 

@@ -55,13 +55,17 @@ export class HostMemoryChecker implements Checker {
     }
   }
 
-  /** Those who are on their way off, and the one that needs the room, may hold as much as they ever do. */
+  /**
+   * Those who are on their way off, and the one that needs the room, may hold as much as they ever do. The others count as they were before as well:
+   * more may have become of them in the same turn.
+   */
   #isNeeded({ model, for: comer, limitMib }: Short): void {
     let most = 0;
     for (const member of this.#scene.theatre.stage.members.values()) {
       if (this.#goesFor.some((fact) => fact.model === member.model)) continue;
       const moves = member.model === comer || (member.part.kind === 'leaving' && member.model !== model);
-      most += moves ? this.#mostOf(member) : this.#heldBy(member);
+      const before = this.#before.get(member.model)?.mib ?? 0;
+      most += moves ? this.#mostOf(member) : Math.max(before, this.#heldBy(member));
     }
     must(most > limitMib, `${model} goes deeper for ${comer}, and there is room without it`);
   }

@@ -66,7 +66,8 @@ export class MoreRoomChecker implements Checker {
     const comer = members.find(({ terms }) => terms.engines.some((one) => one === engine));
     const from = comer?.swap === undefined ? [] : (this.#tried.get(comer.swap.id) ?? []);
     for (const name of from) {
-      const { kind } = memberOf(this.#scene, name).part;
+      // One that the config has no more may have been forgotten since.
+      const kind = this.#scene.theatre.stage.members.get(name)?.part.kind;
       must(kind !== 'draining' && kind !== 'leaving', `${comer?.model} is started once more while ${name} is ${kind}`);
     }
   }

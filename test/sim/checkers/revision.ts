@@ -11,7 +11,7 @@ export class RevisionChecker implements Checker {
   /** Engines that are of an earlier config, by the birth of their processes. */
   readonly #old = new Map<EngineId, number>();
   /** Requests that came when their model was to start anew before it serves anybody else. */
-  readonly #late = new Map<TicketId, ReadonlyMap<EngineId, number>>();
+  readonly #late = new Map<TicketId, Map<EngineId, number>>();
   #models: ReadonlySet<ModelId>;
   #changed: ReadonlySet<ModelId> = new Set();
 
@@ -34,7 +34,8 @@ export class RevisionChecker implements Checker {
         must(kind === 'off' || kind === 'failed', `${engine} is dismissed and is ${kind}`);
         must(!this.#scene.lives(engine), `${engine} is dismissed and lives`);
         must(this.#scene.book.openOn(engine) === 0, `${engine} is dismissed under a lease`);
-        this.#old.delete(engine);
+        // One that has its name later is another, and its processes are counted anew.
+        for (const old of [this.#old, ...this.#late.values()]) old.delete(engine);
       }
     }
     if (effect.kind !== 'grant') return;
