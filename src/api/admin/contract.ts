@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { Detail } from './constraints/schema.ts';
 
 /** What the admin API answers. The server is checked against it in tests, the command line reads answers with it. */
 
@@ -164,19 +165,6 @@ export const ModelList = z.object({
   version: z.string(),
 });
 export type ModelList = z.infer<typeof ModelList>;
-
-/** What the body of a load may hold: `replicas`, and fields of the model's `load_constraints`. */
-export const LoadRequest = z
-  .object({ replicas: z.int().min(1).nullable().optional() })
-  .catchall(scalar)
-  .meta({ description: 'Changes one load. Fields are those of the `load_constraints` of the model.' });
-
-/** One thing that is wrong with a body. */
-const Detail = z.object({
-  loc: z.array(z.union([z.string(), z.int()])),
-  msg: z.string(),
-  type: z.string(),
-});
 
 export const ErrorAnswer = z.object({
   error: z.object({

@@ -18,7 +18,7 @@ function openapiDocument(version: string) {
   for (const route of ROUTES) paths[route.path] = { ...paths[route.path], [route.method]: operation(route) };
   const schemas = Object.entries(SCHEMAS).map(([name, schema]) => {
     const { $schema: _dialect, ...described } = z.toJSONSchema(schema, {
-      io: name.endsWith('Body') ? 'input' : 'output',
+      io: BODIES.has(name) ? 'input' : 'output',
     });
     return [name, described] as const;
   });
@@ -33,6 +33,8 @@ function openapiDocument(version: string) {
     components: { schemas: Object.fromEntries(schemas) },
   };
 }
+
+const BODIES: ReadonlySet<string> = new Set(ROUTES.flatMap(({ body }) => body ?? []));
 
 const IN_PATH = [
   { name: 'name', description: 'A model or an alias; slashes may stand as they are.' },

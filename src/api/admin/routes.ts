@@ -1,12 +1,12 @@
 import type { z } from 'zod';
 import type { ErrorCode } from '../../core/errors.ts';
 import { ControlStatus, LevelBody, ModeBody, ModelBody, SleepBody, SleepLevels } from '../control/contract.ts';
+import { LoadRequest } from './constraints/schema.ts';
 import {
   ADMIN,
   CancelledRequests,
   ErrorAnswer,
   GpuMemory,
-  LoadRequest,
   MODELS_PATH,
   ModelList,
   ModelRow,

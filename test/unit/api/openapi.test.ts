@@ -1,6 +1,7 @@
 import { Validator } from '@cfworker/json-schema';
 import { describe, test } from 'vitest';
 import { z } from 'zod';
+import { readLoadBody } from '../../../src/api/admin/constraints/schema.ts';
 import { ROUTES, type Route } from '../../../src/api/admin/routes.ts';
 import { controlPlane } from '../../../src/api/plane.ts';
 import { ERRORS } from '../../../src/core/errors.ts';
@@ -62,6 +63,32 @@ describe('every path of the API', () => {
       const validator = new Validator({ ...schema, components }, '2020-12', false);
       expect(validator.validate(JSON.parse(told.body)).errors).toEqual([]);
     });
+  }
+});
+
+test('a load body is described as it is read', async ({ expect }) => {
+  const document = await described();
+  const schema = {
+    $ref: '#/components/schemas/LoadRequest',
+    components: JSON.parse(JSON.stringify(document.components)),
+  };
+  const validator = new Validator(schema, '2020-12', false);
+  for (const body of [
+    {},
+    { replicas: 2 },
+    { replicas: null, gguf_n_ctx: 8192, gguf_type_k: null },
+    { llama_server_spec_draft_p_min: 0, vllm_kv_cache_dtype: 'fp8' },
+    { replicas: 0 },
+    { replicas: '2' },
+    { gguf_n_ctx: 0 },
+    { gguf_n_ctx: 1.5 },
+    { exllama_cache_quant: '' },
+    { llama_server_spec_draft_p_min: -0.5 },
+    { vllm_speculative_method: 7 },
+    { gguf_nctx: 1 },
+  ]) {
+    const isRead = readLoadBody(JSON.stringify(body)).kind === 'read';
+    expect([body, validator.validate(body).valid]).toEqual([body, isRead]);
   }
 });
 

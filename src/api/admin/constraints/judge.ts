@@ -1,5 +1,5 @@
 import { list } from './words.ts';
-import type { LoadOverride } from './schema.ts';
+import type { LoadOverride } from '../../../ports/load-override.ts';
 import { CONSTRAINTS, type Constraint, type Constraints } from './tables.ts';
 
 /** Everything that is unfit about an override for a model of this backend, each with what to do. Empty: it may be loaded so. */

@@ -1,14 +1,56 @@
+import { z } from 'zod';
+import type { LoadOverride } from '../../../ports/load-override.ts';
 import { CONSTRAINTS, type Constraint } from './tables.ts';
+import { list } from './words.ts';
+
+const NUMBER = 'must be a whole number';
+const TEXT = 'must not be empty';
+
+/** What a value must look like, whatever model it is for. Its bounds and steps are the model's to judge. */
+function shapeOf({ kind }: Constraint) {
+  switch (kind) {
+    case 'integer':
+    case 'integer_or_null':
+      return whole;
+    case 'float':
+      return z.number('must be a number').min(0, 'must be 0 or more');
+    case 'enum':
+    case 'string_or_null':
+      return z
+        .string('must be a text')
+        .min(1, TEXT)
+        .regex(/^[^\0]*$/, TEXT);
+  }
+}
+
+const whole = z.int(NUMBER).min(1, 'must be 1 or more');
+
+/** Every field that any backend takes. A key that is there counts, also when its value is null. */
+const fields = Object.fromEntries(
+  Object.entries(CONSTRAINTS).flatMap(([, constraints]) =>
+    Object.entries(constraints).map(([name, constraint]) => {
+      const backends = Object.keys(CONSTRAINTS).filter((backend) => name in (CONSTRAINTS[backend] ?? {}));
+      const description = `For models of ${list(backends)}; the bounds are in \`load_constraints\`.`;
+      return [name, shapeOf(constraint).nullable().optional().meta({ description })];
+    }),
+  ),
+);
+
+/** The body of a load, as far as it can be judged without knowing the model: known names, types, and numbers that are no nonsense. */
+export const LoadRequest = z
+  .strictObject({
+    replicas: whole.nullable().optional().meta({ description: 'How many engines it is to come with this time.' }),
+    ...fields,
+  })
+  .meta({ description: 'Changes one load. The fields that a model takes are those of its `load_constraints`.' });
 
 /** One thing that is wrong with a body, and where. */
-export type Detail = {
-  readonly loc: readonly (string | number)[];
-  readonly msg: string;
-  readonly type: string;
-};
-
-/** What a load asks to be different for this once. A key that is there counts, also when its value is null. */
-export type LoadOverride = Readonly<Record<string, string | number | null>>;
+export const Detail = z.object({
+  loc: z.array(z.union([z.string(), z.int()])),
+  msg: z.string(),
+  type: z.string(),
+});
+export type Detail = z.infer<typeof Detail>;
 
 export type LoadBody = { readonly replicas: number | undefined; readonly override: LoadOverride };
 
@@ -16,15 +58,7 @@ type Read =
   | { readonly kind: 'read'; readonly body: LoadBody }
   | { readonly kind: 'bad'; readonly details: readonly Detail[] };
 
-/** Every field of every backend: what its value must look like, before anybody asks whom it is for. */
-const FIELDS: ReadonlyMap<string, Constraint> = new Map(
-  Object.values(CONSTRAINTS).flatMap((constraints) => Object.entries(constraints)),
-);
-
-/**
- * Reads a load's body as far as that can be done without knowing the model: JSON, known names, types, and numbers that are no nonsense.
- * What is beyond that, such as bounds and steps, is the model's to judge.
- */
+/** Reads a load's body. One that is empty asks for nothing in particular. */
 export function readLoadBody(text: string): Read {
   if (text.trim() === '') return { kind: 'read', body: { replicas: undefined, override: {} } };
   let value: unknown;
@@ -34,69 +68,26 @@ export function readLoadBody(text: string): Read {
     const msg = `the body is no JSON: ${error instanceof Error ? error.message : String(error)}`;
     return { kind: 'bad', details: [{ loc: ['body'], msg, type: 'json_invalid' }] };
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    return { kind: 'bad', details: [{ loc: ['body'], msg: 'the body must be a JSON object', type: 'model_type' }] };
-  }
-  const details: Detail[] = [];
-  const override: Record<string, string | number | null> = {};
-  let replicas: number | undefined;
-  for (const [name, given] of Object.entries(value)) {
-    if (name === 'replicas') replicas = readReplicas(given, details);
-    else readField(name, given, override, details);
-  }
-  return details.length > 0 ? { kind: 'bad', details } : { kind: 'read', body: { replicas, override } };
-}
-
-function readReplicas(given: unknown, details: Detail[]): number | undefined {
-  if (given === null) return undefined;
-  if (isWholeNumber(given) && given >= 1) return given;
-  details.push(flaw('replicas', isWholeNumber(given) ? 'must be 1 or more' : 'must be a whole number', given));
-  return undefined;
-}
-
-function readField(
-  name: string,
-  given: unknown,
-  into: Record<string, string | number | null>,
-  details: Detail[],
-): void {
-  const field = FIELDS.get(name);
-  if (field === undefined) {
-    details.push({ loc: ['body', name], msg: 'there is no such field', type: 'extra_forbidden' });
-    return;
-  }
-  const wrong = given === null ? undefined : wrongWith(field, given);
-  if (wrong !== undefined) details.push(flaw(name, wrong, given));
-  else if (given === null || typeof given === 'string' || typeof given === 'number') into[name] = given;
-}
-
-function wrongWith({ kind }: Constraint, given: unknown): string | undefined {
-  switch (kind) {
-    case 'integer':
-    case 'integer_or_null':
-      if (!isWholeNumber(given)) return 'must be a whole number';
-      return given >= 1 ? undefined : 'must be 1 or more';
-    case 'float':
-      if (typeof given !== 'number') return 'must be a number';
-      return given >= 0 ? undefined : 'must be 0 or more';
-    case 'enum':
-    case 'string_or_null':
-      if (typeof given !== 'string') return 'must be a text';
-      return given === '' || given.includes('\0') ? 'must not be empty' : undefined;
-  }
+  const read = LoadRequest.safeParse(value);
+  if (!read.success) return { kind: 'bad', details: read.error.issues.flatMap(detailsOf) };
+  const { replicas, ...given } = read.data;
+  const override = Object.entries(given).flatMap(([name, field]) => (field === undefined ? [] : [[name, field]]));
+  return { kind: 'read', body: { replicas: replicas ?? undefined, override: Object.fromEntries(override) } };
 }
 
 const TYPES: Readonly<Record<string, string>> = {
-  'must be a whole number': 'int_type',
+  [NUMBER]: 'int_type',
   'must be a number': 'float_type',
   'must be a text': 'string_type',
-  'must not be empty': 'string_too_short',
+  [TEXT]: 'string_too_short',
 };
 
-const flaw = (name: string, msg: string, _given: unknown): Detail => ({
-  loc: ['body', name],
-  msg,
-  type: TYPES[msg] ?? 'greater_than_equal',
-});
-
-const isWholeNumber = (value: unknown): value is number => Number.isSafeInteger(value);
+function detailsOf(issue: z.core.$ZodIssue): Detail[] {
+  if (issue.code === 'unrecognized_keys') {
+    const type = 'extra_forbidden';
+    return issue.keys.map((name) => ({ loc: ['body', name], msg: 'there is no such field', type }));
+  }
+  const [name] = issue.path;
+  if (name === undefined) return [{ loc: ['body'], msg: 'the body must be a JSON object', type: 'model_type' }];
+  return [{ loc: ['body', String(name)], msg: issue.message, type: TYPES[issue.message] ?? 'greater_than_equal' }];
+}
