@@ -3,7 +3,7 @@ import { costFile } from '../adapters/cost-file.ts';
 import { sweepKept } from './sweeping.ts';
 import { systemPrograms } from '../adapters/programs.ts';
 import { residentBytes } from '../adapters/resident-memory.ts';
-import { readTlsPair, type TlsPair } from '../adapters/tls-files.ts';
+import { readTlsPair } from '../adapters/tls-files.ts';
 import type { ReloadEnd, ReloadWish } from '../api/admin/reload.ts';
 import { metricsPlane } from '../api/plane.ts';
 import type { Changes } from '../config/reload/changes.ts';
@@ -16,7 +16,6 @@ import type { Gpu } from '../ports/gpu.ts';
 import type { HandedCut, Handover } from '../ports/handover.ts';
 import type { BodyStore } from '../proxy/body-store.ts';
 import { RequestBook } from '../proxy/request-book.ts';
-import { Listener } from '../proxy/server.ts';
 import { reportToAll } from '../observe/reporter.ts';
 import type { CostsByModel } from '../ports/cost-file.ts';
 import { waitsNotToBeKept } from './feasibility.ts';
@@ -29,7 +28,7 @@ import type { Known } from './known.ts';
 import { absentLevels, levelsMissed } from './levels.ts';
 import { prefetcherOf } from './prefetching.ts';
 import type { AppOptions, HandOverTerms } from './options.ts';
-import { metricsPortFor, type MetricsPort } from './metrics-port.ts';
+import { Listeners } from './listeners.ts';
 import { bodyStore, reception, type Reception, type ReceptionMeans, type Settings } from './reception.ts';
 import { Reloader } from './reloader.ts';
 import { plansAfter, remembering, revisionOf, withOld } from './revision.ts';
@@ -38,7 +37,6 @@ import { Footprints } from './footprints.ts';
 import { plansOf, specOf, type StagePlan } from './stages.ts';
 import { createTelling, type Telling } from './telling.ts';
 import { ms } from './times.ts';
-import { urlOf } from './url-of.ts';
 import { withVerdicts } from './verdicts.ts';
 import { workshopOf, type Workshop } from './workshop.ts';
 import { kinFrom } from './kin-from.ts';
@@ -82,10 +80,8 @@ export class App {
   readonly #costs: CostKeeper;
   readonly #startedAt: Date;
   #verdicts: ReadonlyMap<string, readonly Verdict[]>;
-  #listener: Listener | undefined;
-  #adminListener: Listener | undefined;
+  readonly #listeners = new Listeners();
   readonly #watch: FileWatch;
-  #metricsPort: MetricsPort | undefined;
 
   /** Rejects with a message that says what to change, and leaves nothing behind then. */
   static async open(options: AppOptions): Promise<App> {
@@ -186,7 +182,7 @@ export class App {
       files: options.files,
       clock,
       reporter,
-      renewed: (pair) => this.#renew(pair),
+      renewed: (pair) => this.#listeners.renew(pair),
       changed: () => void this.reload({ by: 'watch_config', now: false }),
     });
     this.#reloader = new Reloader({
@@ -200,7 +196,7 @@ export class App {
 
   /** The port clients talk to. */
   get port(): number {
-    return this.#listener?.port ?? 0;
+    return this.#listeners.port;
   }
 
   /** How long requests may take to finish when it is told to stop. */
@@ -223,8 +219,7 @@ export class App {
     this.#prefetcher.close();
     await this.#costs.close();
     const lastBytes = Math.min(LAST_BYTES_MS, ms(config.shutdown_timeout_secs));
-    await Promise.all([this.#listener?.close(lastBytes), this.#adminListener?.close(lastBytes)]);
-    this.#metricsPort?.close();
+    await this.#listeners.close(lastBytes);
     await this.#processes.close();
     reporter.report({ kind: 'stopped', uptimeMs: clock.wallTime().getTime() - this.#startedAt.getTime() });
     await this.#telling.close();
@@ -257,10 +252,8 @@ export class App {
   }
 
   /** Nobody is let in any more, and whoever is there is cut off. */
-  async closeDoors(): Promise<void> {
-    this.#metricsPort?.close();
-    await this.#listener?.close(0);
-    await this.#adminListener?.close(0);
+  closeDoors(): Promise<void> {
+    return this.#listeners.close(0);
   }
 
   /** For the handler of the process's exit: synchronous, the last resort. */
@@ -289,26 +282,19 @@ export class App {
       reload: (wish) => this.reload(wish),
       bug,
     };
-    const { main, admin } = (this.#reception = reception(this.#settings(), this.#means));
-    const { host, port } = config;
+    const own = (this.#reception = reception(this.#settings(), this.#means));
     const tls = config.tls === undefined ? undefined : await readTlsPair(config.tls);
-    // Clients come last: once they are let in, nothing can go wrong with the start any more.
-    const scrape = this.#means.scrape;
-    if (config.metrics_port !== 0) {
-      const asked = this.#options.metricsPortAsked;
-      this.#metricsPort = await metricsPortFor(config, {
-        asked,
-        plane: metricsPlane({ metrics: scrape, bug }),
-        reporter,
-      });
-    }
-    if (config.admin_port !== null && admin !== undefined) {
-      this.#adminListener = await Listener.open({ host, port: config.admin_port, key: 'admin_port', tls, ...admin });
-      reporter.report({ kind: 'listening', what: 'admin', url: urlOf(host, this.#adminListener.port, tls) });
-    }
-    const key = this.#options.unconfigured ? '-p' : 'port';
-    this.#listener = await Listener.open({ host, port, key, tls, ...main });
-    reporter.report({ kind: 'listening', what: 'main', url: urlOf(host, this.#listener.port, tls) });
+    const { metricsPortAsked, unconfigured } = this.#options;
+    const plane = metricsPlane({ metrics: this.#means.scrape, bug });
+    await this.#listeners.open({
+      config,
+      reception: own,
+      metrics: plane,
+      metricsPortAsked,
+      unconfigured,
+      tls,
+      reporter,
+    });
     this.#watch.follow(config);
   }
 
@@ -345,9 +331,8 @@ export class App {
     const next = reception(settings, means, this.#reception);
     this.#stageMeans.commons.allow(config.policy.max_parallel_loads);
     if (!this.#supervisor.revise(revised)) return undefined;
-    this.#listener?.receive(next.main);
-    if (next.admin !== undefined) this.#adminListener?.receive(next.admin);
-    if (pair !== undefined) this.#renew(pair);
+    this.#listeners.receive(next);
+    if (pair !== undefined) this.#listeners.renew(pair);
     [this.#config, this.#written, this.#stages, this.#reception] = [config, written, stages, next];
     this.#plans = remembering(this.#plans, plans);
     [this.#verdicts, this.#departed, this.#knownCosts] = [judged.verdicts, departed, costs];
@@ -360,11 +345,6 @@ export class App {
       loaded.catch((error: unknown) => this.#bug(error));
     }
     return restarting;
-  }
-
-  #renew(pair: TlsPair): void {
-    this.#listener?.renew(pair);
-    this.#adminListener?.renew(pair);
   }
 
   /** What fails to load is told as any failure is, and holds up nobody. */

@@ -25,6 +25,8 @@ export type ListenerOptions = {
   readonly host: string;
   /** 0: any free one. */
   readonly port: number;
+  /** What another process has listened on before: clients may queue at it. It is listened on in place of the port. */
+  readonly socket?: object | undefined;
   /** The key of the config that sets it, or the option of the command line. */
   readonly key?: string;
   /** A certificate and its key in PEM: then it speaks HTTPS, and HTTP/1.1 alone. */
@@ -110,6 +112,10 @@ export class Listener {
     return typeof address === 'object' && address !== null ? address.port : 0;
   }
 
+  get server(): Server {
+    return this.#server;
+  }
+
   /**
    * Takes no more connections, lets what runs finish within the time, and ends the rest. Resolves when every request has been told of.
    * Asked again, it can only become more urgent.
@@ -162,10 +168,10 @@ export class Listener {
     socket.once('close', () => this.#secured.delete(socket));
   }
 
-  #listen({ host, port, key = 'port' }: ListenerOptions): Promise<void> {
+  #listen({ host, port, socket, key = 'port' }: ListenerOptions): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.#server.once('error', (error) => reject(new Error(cannotListen(error, host, port, key), { cause: error })));
-    this.#server.listen(port, host, () => {
+    this.#server.listen(socket ?? { port, host }, () => {
       this.#server.removeAllListeners('error');
       this.#server.on('error', (error) => this.#clientWrong(error.message));
       resolve();

@@ -1,0 +1,94 @@
+import { fork } from 'node:child_process';
+import type { Server } from 'node:net';
+
+/** A socket that listens, on its way from one process to another. It takes no connection until somebody listens on it. */
+export interface ListeningSocket {
+  close(): void;
+}
+
+/** One end of the channel between two processes. Nothing arrives before somebody hears. */
+export interface Channel {
+  /** Resolves when it is on its way, and also when there is nobody any more. */
+  send(message: unknown, socket?: ListeningSocket): Promise<void>;
+  hear(listener: (message: unknown, socket: ListeningSocket | undefined) => void): void;
+  close(): void;
+}
+
+export type ForkedEnd = { readonly code: number | null; readonly signal: NodeJS.Signals | null };
+
+/** A process of ours with a channel to it. */
+export interface Forked extends Channel {
+  readonly pid: number | undefined;
+  readonly ended: Promise<ForkedEnd>;
+  signal(name: NodeJS.Signals): void;
+}
+
+/** Starts a script on the Node that runs this one, on the same terminal, with one variable more. */
+export function forkScript(script: string, args: readonly string[], env: Readonly<Record<string, string>>): Forked {
+  const child = fork(script, args, {
+    env: { ...process.env, ...env },
+    stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
+  });
+  const ended = Promise.withResolvers<ForkedEnd>();
+  child.once('exit', (code, signal) => {
+    // What it has said last may still be on its way.
+    if (child.connected) child.once('disconnect', () => ended.resolve({ code, signal }));
+    else ended.resolve({ code, signal });
+  });
+  // It could not be started, and there is no other end to come then.
+  child.on('error', () => {
+    if (child.pid === undefined) ended.resolve({ code: null, signal: null });
+  });
+  return {
+    pid: child.pid,
+    ended: ended.promise,
+    signal: (name) => void child.kill(name),
+    send: (message, socket) =>
+      new Promise((resolve) => {
+        if (child.connected) child.send(asMessage(message), asHandle(socket), () => resolve());
+        else resolve();
+      }),
+    hear: (listener) => void child.on('message', (message, socket) => listener(message, asSocket(socket))),
+    close: () => {
+      if (child.connected) child.disconnect();
+    },
+  };
+}
+
+/** The channel to the process that has forked this one. `lost` is called when that is gone, or has closed it. */
+export function channelToParent(lost: () => void): Channel | undefined {
+  if (process.send === undefined) return undefined;
+  process.once('disconnect', lost);
+  return {
+    send: (message, socket) =>
+      new Promise((resolve) => {
+        if (process.connected) process.send?.(asMessage(message), asHandle(socket), {}, () => resolve());
+        else resolve();
+      }),
+    hear: (listener) => void process.on('message', (message, socket) => listener(message, asSocket(socket))),
+    close: () => {
+      process.off('disconnect', lost);
+      if (process.connected) process.disconnect();
+    },
+  };
+}
+
+/**
+ * The socket below a server. Undefined once that has stopped to listen. A server that is sent as such listens at once where it arrives, so that
+ * whoever only passes it on would lose connections; a bare socket waits.
+ */
+export function socketOf(server: Server): ListeningSocket | undefined {
+  const handle: unknown = Reflect.get(server, '_handle');
+  return isSocket(handle) ? handle : undefined;
+}
+
+const isSocket = (value: unknown): value is ListeningSocket =>
+  typeof value === 'object' && value !== null && 'close' in value && typeof value.close === 'function';
+
+const asSocket = (value: unknown): ListeningSocket | undefined => (isSocket(value) ? value : undefined);
+
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Node sends bare sockets, and its types know servers only
+const asHandle = (socket: ListeningSocket | undefined): Server | undefined => socket as Server | undefined;
+
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- whatever is JSON can be sent
+const asMessage = (message: unknown): object => message as object;
