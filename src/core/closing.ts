@@ -67,7 +67,8 @@ export class Closing {
   }
 
   #putOff(member: Member, now: Millis): boolean {
-    if (member.leases.size > 0) return false;
+    // The engine of one that died in its turn is not started again for leases that nobody has settled yet.
+    if (member.leases.size > 0 && member.part.kind !== 'entering') return false;
     this.#left.delete(member);
     if (member.part.kind === 'out' && member.gone) return false;
     this.#turns.finishSwap(member, 'failed', now);

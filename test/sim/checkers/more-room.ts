@@ -14,6 +14,8 @@ export class MoreRoomChecker implements Checker {
   readonly #tried = new Map<number, readonly ModelId[]>();
   /** Who slept where something is left on the GPU when the last step ended. */
   #sleepers: ReadonlySet<Member> = new Set();
+  /** Who was on the way out then: whoever is sent off later in the same turn is not waited for. */
+  readonly #leaving = new Set<ModelId>();
   /** The swap by which each was coming in then. */
   readonly #coming = new Map<ModelId, number>();
 
@@ -32,8 +34,11 @@ export class MoreRoomChecker implements Checker {
   settled(): void {
     const members = [...this.#scene.theatre.stage.members.values()];
     this.#coming.clear();
-    for (const { model, part, swap } of members)
+    this.#leaving.clear();
+    for (const { model, part, swap } of members) {
       if (part.kind === 'entering' && swap !== undefined) this.#coming.set(model, swap.id);
+      if (part.kind === 'draining' || part.kind === 'leaving') this.#leaving.add(model);
+    }
     this.#sleepers = new Set(members.filter((member) => this.#keepsGpu(member)));
   }
 
@@ -68,7 +73,8 @@ export class MoreRoomChecker implements Checker {
     for (const name of from) {
       // One that the config has no more may have been forgotten since.
       const kind = this.#scene.theatre.stage.members.get(name)?.part.kind;
-      must(kind !== 'draining' && kind !== 'leaving', `${comer?.model} is started once more while ${name} is ${kind}`);
+      const goes = (kind === 'draining' || kind === 'leaving') && this.#leaving.has(name);
+      must(!goes, `${comer?.model} is started once more while ${name} is ${kind}`);
     }
   }
 

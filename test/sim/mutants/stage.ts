@@ -171,7 +171,16 @@ export const STAGE: readonly Mutant[] = [
     'if (now < this.#deadline && isBusy()) return [];',
     'if (isBusy()) return [];',
   ),
-  closing('shutting down cuts under leases', '    if (member.leases.size > 0) return false;\n', ''),
+  closing(
+    'shutting down cuts under leases',
+    "    if (member.leases.size > 0 && member.part.kind !== 'entering') return false;\n",
+    '',
+  ),
+  of('closing.ts', { policy: 'time_slice', extras: true, reloads: true })(
+    'who died is started again though the time to shut down is up',
+    " && member.part.kind !== 'entering'",
+    '',
+  ),
   closing('closed while engines run', '.every((member) => member.gone);', '.length > 0;'),
   closing(
     'closed is told again',
