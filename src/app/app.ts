@@ -31,7 +31,7 @@ import type { AppOptions, HandOverTerms } from './options.ts';
 import { Listeners } from './listeners.ts';
 import { bodyStore, reception, type Reception, type ReceptionMeans, type Settings } from './reception.ts';
 import { Reloader } from './reloader.ts';
-import { plansAfter, remembering, revisionOf, withOld } from './revision.ts';
+import { plansAfter, remembering, revisionOf, stillThere, withOld } from './revision.ts';
 import { enginesOf, preloadsOn, stageOf, type StageMeans } from './stage-plan.ts';
 import { Footprints } from './footprints.ts';
 import { plansOf, specOf, type StagePlan } from './stages.ts';
@@ -324,7 +324,7 @@ export class App {
     const engines = enginesOf(config, plans, { drivers, overrides: this.#overrides, absent: this.#absent });
     const revised = revisionOf({ config, stages, changes, engines });
     const wereOn = this.#supervisor.view().models.filter(({ part }) => part === 'on' || part === 'draining');
-    const departed = { ...this.#departed, ...this.#config.models };
+    const departed = stillThere({ ...this.#departed, ...this.#config.models }, this.#supervisor.view());
     const settings: Settings = { config, stages, verdicts: judged.verdicts, departed };
     const means = this.#means;
     if (means === undefined) return undefined;

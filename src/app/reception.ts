@@ -84,7 +84,7 @@ export function reception(settings: Settings, means: ReceptionMeans, before?: Re
     },
     vram: (model, replicas) => vram.of(model, replicas),
     effectiveTarget: (model) => terms.get(model)?.targetInflight ?? 1,
-    costs: (model) => supervisor.costs().get(model) ?? {},
+    costs: (model) => supervisor.costsOf(model),
     levels: (model) => levelsOfModel(config, model),
     startedAt: means.startedAt,
     version: means.version,

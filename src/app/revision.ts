@@ -2,6 +2,7 @@ import { restarts, type Changes } from '../config/reload/changes.ts';
 import type { Config } from '../config/schema.ts';
 import { modelId } from '../core/kinds.ts';
 import type { EngineSpec, Revised, StageSpec } from '../runtime/supervisor.ts';
+import type { StageView } from '../runtime/view.ts';
 import { planned, type StagePlan } from './stages.ts';
 
 type Latest = {
@@ -40,6 +41,12 @@ export const remembering = (before: readonly StagePlan[], now: readonly StagePla
     const was = before.find(({ name }) => name === plan.name)?.models ?? [];
     return { ...plan, models: [...plan.models, ...was.filter((model) => !plan.models.includes(model))] };
   });
+
+/** Of the models of earlier configs those that are not gone. */
+export function stillThere(departed: Config['models'], { models }: StageView): Config['models'] {
+  const there = new Set<string>(models.map(({ model }) => model));
+  return Object.fromEntries(Object.entries(departed).filter(([name]) => there.has(name)));
+}
 
 /** A verdict that came meanwhile is taken up with the next start of catnap: models that nobody changed stay as they are. */
 export function withOld(config: Config, before: Config, changed: ReadonlySet<string>): Config {

@@ -204,11 +204,12 @@ function tree(choose: (job: Job) => void, terminal: Terminal) {
             describe: 'Change a setting for this load: KEY=VALUE. May be given again',
           })
           .option('replicas', { type: 'number', requiresArg: true, describe: 'How many engines it comes with' })
+          .option('no-evict', { type: 'boolean', default: false, describe: 'Do not load it if another had to go' })
           .option('no-wait', noWait),
-      ({ model: name, set, replicas, 'no-wait': hurry, ...where }) =>
+      ({ model: name, set, replicas, 'no-evict': evictsNobody, 'no-wait': hurry, ...where }) =>
         choose(async () => {
           const { load } = await import('./steer.ts');
-          return load({ ...where, model: name, set, replicas, wait: !hurry }, terminal);
+          return load({ ...where, model: name, set, replicas, evictsNobody, wait: !hurry }, terminal);
         }),
     )
     .command(

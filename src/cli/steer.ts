@@ -14,6 +14,7 @@ export type LoadOptions = Where & {
   readonly model: string;
   readonly set: readonly string[];
   readonly replicas: number | undefined;
+  readonly evictsNobody: boolean;
   readonly wait: boolean;
 };
 
@@ -25,19 +26,25 @@ export type UnloadOptions = Where & {
 };
 
 /** Loads a model, and waits until it is loaded. */
-export function load({ model, set, replicas, wait, ...where }: LoadOptions, terminal: Terminal): Promise<number> {
+export function load(options: LoadOptions, terminal: Terminal): Promise<number> {
+  const { model, set, replicas, evictsNobody, wait, ...where } = options;
   const body = { ...Object.fromEntries(set.map(assignment)), ...(replicas !== undefined && { replicas }) };
-  return order(where, `${pathOf(model)}/load${wait ? '' : '?wait=false'}`, body, ModelRow, sayRow, terminal);
+  const query = { ...(evictsNobody && { evict: 'false' }), ...(!wait && { wait: 'false' }) };
+  return order(where, `${pathOf(model)}/load${asked(query)}`, body, ModelRow, sayRow, terminal);
 }
 
 export function unload({ model, hold, level, wait, ...where }: UnloadOptions, terminal: Terminal): Promise<number> {
-  const query = new URLSearchParams({
+  const query = {
     ...(hold && { hold: 'true' }),
     ...(level !== undefined && { level }),
     ...(!wait && { wait: 'false' }),
-  }).toString();
-  const path = `${pathOf(model)}/unload${query === '' ? '' : `?${query}`}`;
-  return order(where, path, undefined, ModelRow, sayRow, terminal);
+  };
+  return order(where, `${pathOf(model)}/unload${asked(query)}`, undefined, ModelRow, sayRow, terminal);
+}
+
+function asked(query: Readonly<Record<string, string>>): string {
+  const text = new URLSearchParams(query).toString();
+  return text === '' ? '' : `?${text}`;
 }
 
 type ControlOptions = Where & {

@@ -28,6 +28,7 @@ const OPTIONS = [
   '--cycles',
   '--set',
   '--replicas',
+  '--no-evict',
   '--no-wait',
   '--hold',
   '--level',

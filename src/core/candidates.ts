@@ -43,6 +43,17 @@ export class Candidates {
     return this.#sums.of(this.#sights);
   }
 
+  /** Whether others want the place of one who is on, or for whom somebody has to go. */
+  wantPlaceOf({ part }: Member): boolean {
+    if (part.kind === 'on') return this.size > 0;
+    return (part.kind === 'draining' || part.kind === 'leaving') && part.for !== undefined;
+  }
+
+  /** Whether somebody else is waited for who needs room. */
+  wantRoomBeside({ model }: Member): boolean {
+    return this.#sights.some((other) => other.model !== model && other.cost > 0);
+  }
+
   *[Symbol.iterator](): Generator<Member> {
     yield* this.#entries.keys();
   }

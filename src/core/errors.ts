@@ -194,6 +194,14 @@ export const ERRORS = {
     meaning:
       'The model is not loaded and this request does not load it: the path, the key or the header `x-catnap-swap: never` wakes no model, or the model is `explicit` or held. Nothing was woken.',
   },
+  gpu_busy: {
+    status: 409,
+    type: 'invalid_request_error',
+    fault: 'load',
+    retry: false,
+    meaning:
+      'On the admin API: the load said `evict=false`, and another model would have to go for it, or waits for room before it. Nothing was put away.',
+  },
   model_loading: {
     status: 503,
     type: 'server_error',

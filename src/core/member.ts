@@ -203,9 +203,21 @@ export class Member {
     return this.#called.size === 0 && this.#every(atRest);
   }
 
+  /** With how many engines the next load brings it, as far as the config has so many by now. */
+  comeWith(replicas: number): void {
+    this.replicas = Math.min(replicas, (this.#coming ?? this.#terms).engines.length);
+  }
+
   /** How much it takes, or would, of the room that is shared. Those that are kept have room of their own. */
   get cost(): number {
     return this.terms.keep === true ? 0 : this.takes;
+  }
+
+  /** The same, were it to come with so many engines. */
+  costWith(replicas = this.replicas): number {
+    const { keep, cost, costEach } = this.terms;
+    if (keep === true) return 0;
+    return costEach === undefined ? cost : costEach * replicas;
   }
 
   /** How much of the budget it takes, or would. */

@@ -55,6 +55,8 @@ export type LoadTerms = {
   readonly fresh: boolean;
   /** How many engines it is to come with from now on; undefined: as many as before. */
   readonly replicas: number | undefined;
+  /** False: it is refused where somebody would have to go for it. */
+  readonly evicts?: boolean | undefined;
 };
 
 /** Another config: who is there from now on, and by what rules. The budget stays. */

@@ -182,10 +182,12 @@ export class Stage {
   }
 
   /** An operator's wish waits its turn as a request does. Whoever else waits for a model that he brings in comes along. */
-  #load(member: Member, order: TicketId, { as, fresh, replicas }: LoadTerms, now: Millis): void {
+  #load(member: Member, order: TicketId, { as, fresh, replicas, evicts }: LoadTerms, now: Millis): void {
     const { part, lane } = member;
     const before = lane.length;
-    this.#arrive(order, 'load', member, { withinMs: FOREVER }, now);
+    const fits = member.costWith(replicas) <= this.#room && !this.#candidates.wantRoomBeside(member);
+    const bound = evicts === false && part.kind !== 'summoned' && !(part.kind === 'out' && fits);
+    this.#arrive(order, 'load', member, { withinMs: FOREVER, bound }, now);
     if (lane.length === before) return;
     member.held = false;
     if (as === 'pin' || (as === 'switch' && this.mode.kind === 'manual')) {
@@ -193,7 +195,7 @@ export class Stage {
       this.#lookAtAll();
     }
     if (part.kind !== 'out' && part.kind !== 'leaving') return;
-    member.replicas = replicas ?? member.replicas;
+    if (replicas !== undefined) member.comeWith(replicas);
     if (fresh && !member.gone) this.#turns.sendOff(member, { kind: 'off' }, now);
   }
 
@@ -243,15 +245,9 @@ export class Stage {
     }
     for (const member of this.#stirring) {
       this.#demotions.note(member, now);
-      member.demand.contended(now, this.#isContended(member));
+      member.demand.contended(now, this.#candidates.wantPlaceOf(member));
       if (!member.stirs || this.#candidates.has(member)) this.#stirring.delete(member);
     }
-  }
-
-  /** Whether others want its place. */
-  #isContended({ part }: Member): boolean {
-    if (part.kind === 'on') return this.#candidates.size > 0;
-    return (part.kind === 'draining' || part.kind === 'leaving') && part.for !== undefined;
   }
 
   /** Withdraws who is no longer wanted, sends off who has drained, and notes who has gone. */

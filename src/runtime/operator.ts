@@ -14,7 +14,7 @@ export type OrderEnd =
       readonly retryAfterMs: number | undefined;
     };
 
-export type LoadWish = Pick<LoadTerms, 'as' | 'replicas'> & {
+export type LoadWish = Pick<LoadTerms, 'as' | 'replicas' | 'evicts'> & {
   /** What this load is to have different from the config; undefined leaves what the last one had. */
   readonly override: LoadOverride | undefined;
 };

@@ -9,6 +9,7 @@ import type { Driver, DriverEvents } from '../engines/driver.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Reporter } from '../ports/reporter.ts';
 import { Refused, type Acquire, type Admission, type Lease } from './admission.ts';
+import type { SavedCosts } from '../core/costs.ts';
 import type { CostsByModel } from '../ports/cost-file.ts';
 import { startMs, type Forecast } from './forecast.ts';
 import { EngineActor, type ResidentBytes } from './engine-actor.ts';
@@ -66,8 +67,8 @@ export class Supervisor implements Admission, Operator, StageReader {
   readonly #stages: readonly OnStage[];
   /** Also for those that the config has no more: their stage has the last word on them. */
   readonly #stageOf = new Map<ModelId, StageActor>();
-  /** The models in the order of the config. */
-  #order: readonly ModelId[] = [];
+  /** Where each model is in the config. Those that it has no more come last. */
+  #order: ReadonlyMap<ModelId, number> = new Map();
   readonly #watchdog: Watchdog;
   readonly #overrides: LoadOverrides;
   readonly #residentBytes: ResidentBytes | undefined;
@@ -162,10 +163,10 @@ export class Supervisor implements Admission, Operator, StageReader {
     return this.#of(model).glance(model);
   }
 
-  async load(model: ModelId, { as, replicas, override }: LoadWish): Promise<OrderEnd> {
+  async load(model: ModelId, { as, replicas, evicts, override }: LoadWish): Promise<OrderEnd> {
     const before = this.#overrides.of(model);
     const fresh = override !== undefined && this.#overrides.set(model, override);
-    const end = await endOf(this.#of(model).load(model, { as, fresh, replicas }));
+    const end = await endOf(this.#of(model).load(model, { as, fresh, replicas, evicts }));
     if (end.kind === 'refused' && override !== undefined) {
       if (end.code === 'engine_failed') this.#overrides.drop(model, override);
       else this.#overrides.takeBack(model, override, before);
@@ -198,7 +199,12 @@ export class Supervisor implements Admission, Operator, StageReader {
     return this.#of(model).retryAfterMs(model);
   }
 
-  /** What swaps of each model cost so far, to be kept. */
+  /** What swaps of one model cost so far. */
+  costsOf(model: ModelId): SavedCosts {
+    return this.#of(model).stage.members.get(model)?.costs.save() ?? {};
+  }
+
+  /** The same of all, to be kept. */
   costs(): CostsByModel {
     const members = this.#stages.flatMap(({ actor }) => [...actor.stage.members.values()]);
     return new Map(members.map(({ model, costs }) => [model, costs.save()]));
@@ -217,7 +223,8 @@ export class Supervisor implements Admission, Operator, StageReader {
     const seen = this.#stages.flatMap(({ spec, actor }) =>
       [...actor.stage.members.values()].map((member) => this.#viewOf(member, spec, actor)),
     );
-    const models = seen.toSorted((a, b) => this.#order.indexOf(a.model) - this.#order.indexOf(b.model));
+    const rank = (model: ModelId): number => this.#order.get(model) ?? Number.MAX_SAFE_INTEGER;
+    const models = seen.toSorted((a, b) => rank(a.model) - rank(b.model));
     const manual = stages.find(({ mode }) => mode.kind === 'manual' && mode.pinned !== undefined);
     const mode = (manual ?? stages.find((stage) => stage.mode.kind === 'manual'))?.mode ?? { kind: 'auto' };
     const forecasts = new Map<StageActor, Forecast>();
@@ -272,7 +279,8 @@ export class Supervisor implements Admission, Operator, StageReader {
   }
 }
 
-const orderOf = (engines: readonly EngineSpec[]): readonly ModelId[] => [...new Set(engines.map(({ model }) => model))];
+const orderOf = (engines: readonly EngineSpec[]): ReadonlyMap<ModelId, number> =>
+  new Map([...new Set(engines.map(({ model }) => model))].map((model, at) => [model, at]));
 
 function viewOfEngine(id: EngineId, { engines }: StageActor): EngineView | undefined {
   const actor = engines.get(id);

@@ -65,6 +65,7 @@ export class Play implements Hooks {
           as: line.verb,
           fresh: line.flag('fresh', false),
           replicas: line.option('replicas', 0) || undefined,
+          evicts: line.flag('evict', true),
         });
       case 'mode':
         return this.#post({ kind: 'mode-set', mode: line.word(0) === 'manual' ? 'manual' : 'auto' });

@@ -6,6 +6,8 @@ import type { LoadOverride } from '../../ports/load-override.ts';
 import type { OrderEnd } from '../../runtime/operator.ts';
 import { bodyText } from '../body.ts';
 import type { ControlDeps } from '../deps.ts';
+import type { ModelView } from '../../runtime/view.ts';
+import { viewFor } from '../narrow.ts';
 import { refuse } from '../refusal.ts';
 import { visitorOf, type Visited } from '../visitor.ts';
 import { unfit } from './constraints/judge.ts';
@@ -55,7 +57,7 @@ export function adminOrders(deps: ControlDeps): Hono<Visited> {
 }
 
 /** What there is to ask for in a query. Anything else may be anything. */
-const TERMS = ['wait', 'timeout_s', 'level', 'hold', 'cancel'];
+const TERMS = ['wait', 'timeout_s', 'evict', 'level', 'hold', 'cancel'];
 
 const termsOf = (query: Readonly<Record<string, string>>): readonly string[] =>
   TERMS.flatMap((name) => {
@@ -72,7 +74,7 @@ const changesIn = ({ replicas, override }: LoadBody): readonly string[] => [
 const paramOf = (loc: readonly (string | number)[] | undefined): string | null =>
   loc?.[1] === undefined ? null : String(loc[1]);
 
-function load(deps: ControlDeps, c: Context, model: ModelId, { replicas, override }: LoadBody): Told {
+function load(deps: ControlDeps, c: Context<Visited>, model: ModelId, { replicas, override }: LoadBody): Told {
   const { config, stage, operator } = deps;
   const settings = config.models[model];
   const view = viewOf(stage.view(), model);
@@ -102,14 +104,33 @@ function load(deps: ControlDeps, c: Context, model: ModelId, { replicas, overrid
     const message = `${model} is being started again with ${view.replicas} replicas: unload it first.`;
     return refuse(c, 'invalid_load_request', message, 'replicas');
   }
-  const order = operator.load(model, { as: 'load', replicas, override });
+  const evicts = !isFalse(c.req.query('evict'));
+  const order = operator.load(model, { as: 'load', replicas, override, evicts });
   return whenDone(deps, c, model, order, (end) => loadRefused(deps, c, model, end, override));
 }
 
 /** What the one who loads is told of a load that came to nothing. */
-function loadRefused(deps: ControlDeps, c: Context, model: ModelId, end: Refusal, override: LoadOverride): Response {
+function loadRefused(
+  deps: ControlDeps,
+  c: Context<Visited>,
+  model: ModelId,
+  end: Refusal,
+  override: LoadOverride,
+): Response {
   const changed = Object.keys(override).length === 0 ? '' : ` with ${Object.keys(override).join(', ')}`;
   if (end.code === 'model_not_found') return refuseGone(c, model);
+  if (end.code === 'model_not_loaded') {
+    const { models } = viewFor(deps, visitorOf(c).mayUse);
+    const stage = models.find((own) => own.model === model)?.stage;
+    const holders = models.filter((other) => other.model !== model && other.stage === stage && holdsRoom(other));
+    const who = holders.length === 0 ? 'others' : holders.map((other) => other.model).join(', ');
+    return refuse(
+      c,
+      'gpu_busy',
+      `There is no room for ${model} besides ${who}, and nobody is put away for this load.`,
+      'model',
+    );
+  }
   if (end.code !== 'engine_failed') {
     return refuse(c, end.code === 'model_unloading' ? 'invalid_state' : end.code, `${end.message}.`, 'model');
   }
@@ -118,6 +139,8 @@ function loadRefused(deps: ControlDeps, c: Context, model: ModelId, end: Refusal
   const message = `${model} could not be loaded${changed}: ${failure?.reason ?? end.message}`;
   return refuse(c, code, message, 'model', asItIs(deps, model));
 }
+
+const holdsRoom = ({ part, room, kept }: ModelView): boolean => part !== 'out' && room > 0 && !kept;
 
 function asItIs(deps: ControlDeps, model: ModelId): { readonly model?: ModelRow } {
   const row = currentRow(deps, model);

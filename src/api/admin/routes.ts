@@ -81,7 +81,14 @@ export const ROUTES: readonly Route[] = [
     summary: 'Loads a model that the config knows, and answers when it is loaded.',
     description:
       'Whoever is in the way is drained and put away. The body, which may be missing, changes this one load: how many replicas it comes with, and what `load_constraints` of the model lists. It can be given while the model is `unloaded` or `failed`, and holds until it is unloaded or loaded in another way. Leaving does not take the load back.',
-    query: WAITING,
+    query: [
+      ...WAITING,
+      {
+        name: 'evict',
+        type: 'boolean',
+        description: '`false`: refused with `gpu_busy` where another model would have to go.',
+      },
+    ],
     body: 'LoadRequest',
     answer: 'ModelRow',
     accepts: true,
@@ -90,6 +97,7 @@ export const ROUTES: readonly Route[] = [
       'unfit_body',
       'invalid_load_request',
       'invalid_state',
+      'gpu_busy',
       'load_failed',
       'load_timeout',
       'shutting_down',

@@ -294,6 +294,16 @@ export const LOADS: readonly Row[] = [
       stream.leave();
       await app.rowWhen('org/x', 'loaded', ({ is_loaded }) => is_loaded);
       expect((await app.row('long')).is_loaded).toBe(false);
+
+      const unasked = await app.load('a', {}, '?evict=false');
+      expect([...said(unasked), unasked.json.error?.message]).toEqual([
+        409,
+        'gpu_busy',
+        expect.stringContaining('org/x'),
+      ]);
+      expect((await app.row('org/x')).is_loaded).toBe(true);
+      await app.is('org/x', 'unloaded');
+      expect((await app.load('a', {}, '?evict=false')).json).toMatchObject({ runtime_state: 'loaded' });
     },
   ],
   [

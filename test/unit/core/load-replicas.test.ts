@@ -1,0 +1,30 @@
+import { test } from 'vitest';
+import { engineId, millis, modelId, ticketId } from '../../../src/core/kinds.ts';
+import type { ModelTerms } from '../../../src/core/member.ts';
+import { fifo } from '../../../src/core/policy/fifo.ts';
+import { Stage } from '../../../src/core/stage.ts';
+
+const a = modelId('a');
+const RULES = { policy: fifo, drains: true, drainMs: 5_000, minActiveMs: 0, priorityStepMs: 0 };
+
+const withEngines = (count: number): ModelTerms => ({
+  model: a,
+  engines: Array.from({ length: count }, (_, replica) => engineId(a, replica)),
+  replicas: 1,
+  cost: 1,
+  costEach: 1,
+  targetInflight: 4,
+  maxWaiting: 9,
+  patienceMs: 60_000,
+  sleepLevel: 5,
+});
+
+test('a load that asks for more engines than the config has by now comes with those that it has', ({ expect }) => {
+  const stage = new Stage({ ...RULES, models: [withEngines(3)], capacity: 2 });
+  stage.handle({ kind: 'models-set', options: { ...RULES, models: [withEngines(2)] }, anew: [a] }, millis(1));
+  // Asked by the config before: three would never fit, and the load would wait for ever.
+  const asked = { kind: 'load-asked', order: ticketId(1), model: a, as: 'load', fresh: false, replicas: 3 } as const;
+  const goals = stage.handle(asked, millis(2)).filter(({ kind }) => kind === 'set-goal');
+  expect(goals).toHaveLength(2);
+  expect(stage.members.get(a)?.replicas).toBe(2);
+});
