@@ -10,5 +10,5 @@ await orRefuse(async () => {
   if (!existsSync(built))
     throw new Refusal(`${built} is missing; run npm run build in a checkout, or install catnap again.`, FAILED);
   const { main } = await import(pathToFileURL(built).href);
-  process.exitCode = await main(process.argv.slice(2));
+  process.exitCode = await main(process.argv.slice(2), process.argv[1]);
 });

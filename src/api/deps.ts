@@ -10,6 +10,7 @@ import type { Operator } from '../runtime/operator.ts';
 import type { StageReader } from '../runtime/view.ts';
 import type { History, Output } from './admin/history.ts';
 import type { ReloadEnd, ReloadWish } from './admin/reload.ts';
+import type { RestartEnd } from './admin/restart.ts';
 import type { Remembered, Vram } from './admin/rows.ts';
 
 /** All that the control planes need of the rest of catnap. */
@@ -33,6 +34,9 @@ export type ControlDeps = {
   readonly find: (name: string, mayUse?: MayUse) => ModelId | undefined;
   readonly stage: StageReader;
   readonly reload: (wish: ReloadWish) => Promise<ReloadEnd>;
+  readonly restart: (by: string) => Promise<RestartEnd>;
+  /** Fires when another catnap serves: whoever listens on is to ask that one. */
+  readonly leaving: AbortSignal;
   /** What validations found of its sleep levels, as far as it holds now. */
   readonly verdicts: (model: ModelId) => readonly Verdict[];
   readonly lastFailure: (model: ModelId) => Remembered | undefined;

@@ -1,6 +1,7 @@
 import type { Context } from 'hono';
 import { after } from '../core/kinds.ts';
-import type { Cancel, Clock } from '../ports/clock.ts';
+import type { Cancel } from '../ports/clock.ts';
+import type { ControlDeps } from './deps.ts';
 
 type Manner = { readonly type: string; readonly ping: string | undefined };
 
@@ -18,11 +19,11 @@ export type Source = {
 
 /**
  * An answer that goes on until its reader leaves. `begin` gets what to send with.
- * A silent stream sends a comment now and then, so that whoever stands in between keeps it open.
+ * A silent stream sends a comment now and then, so that whoever stands in between keeps it open. It ends when another catnap takes over.
  */
 export function eventStream(
   c: Context,
-  clock: Clock,
+  { clock, leaving }: Pick<ControlDeps, 'clock' | 'leaving'>,
   begin: (push: (text: string) => void) => Source,
   { type, ping } = SSE,
 ): Response {
@@ -32,14 +33,21 @@ export function eventStream(
   const encoder = new TextEncoder();
   let source: Source = { stop() {} };
   let cancelPing: Cancel = () => {};
+  let end = (): void => {};
   const body = new ReadableStream<Uint8Array>(
     {
       start(controller) {
         let open = true;
-        const end = (): void => {
+        end = (): void => {
           open = false;
           cancelPing();
+          leaving.removeEventListener('abort', leave);
           source.stop();
+        };
+        const leave = (): void => {
+          if (!open) return;
+          end();
+          controller.close();
         };
         const push = (text: string): void => {
           if (!open) return;
@@ -55,16 +63,17 @@ export function eventStream(
             if (open) arm();
           });
         };
+        leaving.addEventListener('abort', leave);
         source = begin(push);
         if (open) arm();
         else source.stop();
+        if (leaving.aborted) leave();
       },
       pull() {
         source.more?.();
       },
       cancel() {
-        cancelPing();
-        source.stop();
+        end();
       },
     },
     new CountQueuingStrategy({ highWaterMark: 1 }),

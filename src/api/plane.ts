@@ -10,6 +10,7 @@ import { gpuMemory } from './admin/gpu-memory.ts';
 import { history } from './admin/history.ts';
 import { openapi } from './admin/openapi.ts';
 import { reload } from './admin/reload.ts';
+import { restart } from './admin/restart.ts';
 import { openRequests } from './admin/requests.ts';
 import { control } from './control/control.ts';
 import { operatorsOnly, remember, type Visited } from './visitor.ts';
@@ -38,6 +39,7 @@ export function controlPlane(deps: ControlDeps): Plane {
   app.route('/', history(deps));
   app.route('/', openRequests(deps));
   app.route('/', reload(deps));
+  app.route('/', restart(deps));
   app.route('/', openapi(deps));
   app.route('/', control(deps));
   app.route('/', adminModels(deps));

@@ -13,6 +13,7 @@ import { after, InvariantBroken, type TicketId } from '../core/kinds.ts';
 import { OutputHub } from '../observe/output-hub.ts';
 import type { Verdict } from '../ports/verdicts.ts';
 import type { Gpu } from '../ports/gpu.ts';
+import type { Reporter } from '../ports/reporter.ts';
 import type { HandedCut, Handover } from '../ports/handover.ts';
 import type { BodyStore } from '../proxy/body-store.ts';
 import { RequestBook } from '../proxy/request-book.ts';
@@ -28,7 +29,7 @@ import type { Known } from './known.ts';
 import { absentLevels, levelsMissed } from './levels.ts';
 import { prefetcherOf } from './prefetching.ts';
 import type { AppOptions, HandOverTerms } from './options.ts';
-import { Listeners } from './listeners.ts';
+import { Listeners, type Given } from './listeners.ts';
 import { bodyStore, reception, type Reception, type ReceptionMeans, type Settings } from './reception.ts';
 import { Reloader } from './reloader.ts';
 import { plansAfter, remembering, revisionOf, stillThere, withOld } from './revision.ts';
@@ -81,6 +82,7 @@ export class App {
   readonly #startedAt: Date;
   #verdicts: ReadonlyMap<string, readonly Verdict[]>;
   readonly #listeners = new Listeners();
+  readonly #leaving = new AbortController();
   readonly #watch: FileWatch;
 
   /** Rejects with a message that says what to change, and leaves nothing behind then. */
@@ -199,6 +201,19 @@ export class App {
     return this.#listeners.port;
   }
 
+  /** The config in use, as it was read. */
+  get written(): Config {
+    return this.#written;
+  }
+
+  get accepting(): boolean {
+    return this.#supervisor.view().accepting;
+  }
+
+  get reporter(): Reporter {
+    return this.#telling.reporter;
+  }
+
   /** How long requests may take to finish when it is told to stop. */
   get shutDownMs(): number {
     return ms(this.#config.shutdown_timeout_secs);
@@ -239,8 +254,19 @@ export class App {
   /** A request has ended that the predecessor served; undefined: all have, since it is no more. */
   settledElsewhere(_ticket: TicketId | undefined): void {}
 
-  /** After a handover: closes everything that is left and stops no engine. */
-  async leave(): Promise<void> {}
+  /** After a handover: its ports, for another one to listen on. Whoever looks on is sent there, and what is open has this long to end. */
+  give(lastMs: number): readonly Given[] {
+    this.#leaving.abort();
+    return this.#listeners.give(lastMs);
+  }
+
+  /** After a handover: serves what is open, then closes everything that is left and stops no engine. */
+  async leave(): Promise<void> {
+    await this.#listeners.stopped;
+    const { clock } = this.#options;
+    this.#telling.reporter.report({ kind: 'left', uptimeMs: clock.wallTime().getTime() - this.#startedAt.getTime() });
+    await this.#telling.close();
+  }
 
   /** Kills every engine and waits a moment for the proof. */
   async stopNow(): Promise<void> {
@@ -280,11 +306,13 @@ export class App {
       startedAt: this.#startedAt,
       version: this.#options.version,
       reload: (wish) => this.reload(wish),
+      restart: this.#options.restart,
+      leaving: this.#leaving.signal,
       bug,
     };
     const own = (this.#reception = reception(this.#settings(), this.#means));
     const tls = config.tls === undefined ? undefined : await readTlsPair(config.tls);
-    const { metricsPortAsked, unconfigured } = this.#options;
+    const { metricsPortAsked, unconfigured, before } = this.#options;
     const plane = metricsPlane({ metrics: this.#means.scrape, bug });
     await this.#listeners.open({
       config,
@@ -294,6 +322,7 @@ export class App {
       unconfigured,
       tls,
       reporter,
+      before,
     });
     this.#watch.follow(config);
   }

@@ -109,6 +109,11 @@ export class Listeners {
     });
   }
 
+  /** Resolves when all that is open at ports that were given has ended. */
+  get stopped(): Promise<unknown> {
+    return Promise.all(this.#stopping);
+  }
+
   /** Takes no more connections, lets what runs finish within the time, and ends the rest. */
   async close(withinMs: number): Promise<void> {
     await Promise.all([this.#main?.close(withinMs), this.#admin?.close(withinMs)]);

@@ -4,6 +4,8 @@ import type { InvariantBroken, TicketId } from '../core/kinds.ts';
 import type { Log } from '../observe/log.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Predecessor } from '../ports/handover.ts';
+import type { RestartEnd } from '../api/admin/restart.ts';
+import type { HadBefore, Place } from './listeners.ts';
 
 export type AppOptions = {
   readonly config: Config;
@@ -23,6 +25,10 @@ export type AppOptions = {
   readonly fatal: (error: InvariantBroken) => void;
   /** Another catnap whose engines are taken over. */
   readonly predecessor?: Predecessor;
+  /** Where that one listens, for each port. */
+  readonly before?: (place: Place) => HadBefore | undefined;
+  /** Leaves everything to a fresh catnap. */
+  readonly restart: (by: string) => Promise<RestartEnd>;
 };
 
 export type HandOverTerms = {

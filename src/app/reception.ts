@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { Door, type Side } from '../access/door.ts';
 import { scratchFiles } from '../adapters/scratch-files.ts';
 import type { ReloadEnd, ReloadWish } from '../api/admin/reload.ts';
+import type { RestartEnd } from '../api/admin/restart.ts';
 import { controlPlane, type Plane } from '../api/plane.ts';
 import type { Config } from '../config/schema.ts';
 import type { SleepLevel } from '../core/kinds.ts';
@@ -37,6 +38,8 @@ export type ReceptionMeans = {
   readonly startedAt: Date;
   readonly version: string;
   readonly reload: (wish: ReloadWish) => Promise<ReloadEnd>;
+  readonly restart: (by: string) => Promise<RestartEnd>;
+  readonly leaving: AbortSignal;
   readonly bug: (error: unknown) => void;
 };
 
@@ -70,6 +73,8 @@ export function reception(settings: Settings, means: ReceptionMeans, before?: Re
     find: (name, mayUse) => names.find(name, mayUse)?.model,
     stage: supervisor,
     reload: means.reload,
+    restart: means.restart,
+    leaving: means.leaving,
     lastFailure: (model) => failures.last(model),
     verdicts: (model) => verdicts.get(model) ?? [],
     metrics: means.scrape,

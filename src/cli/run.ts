@@ -49,7 +49,7 @@ async function understand(argv: readonly string[], terminal: Terminal): Promise<
   };
 }
 
-const STEERING = ['reload', 'load', 'unload', 'sleep', 'wake', 'pin', 'unpin', 'logs', 'requests', 'cancel'];
+const STEERING = ['reload', 'restart', 'load', 'unload', 'sleep', 'wake', 'pin', 'unpin', 'logs', 'requests', 'cancel'];
 
 const COMMAND_WORDS: ReadonlySet<string> = new Set([
   'serve',
@@ -125,7 +125,7 @@ function tree(choose: (job: Job) => void, terminal: Terminal) {
           }
           onlyWith('--validate', { levels, cycles, json: asJson || undefined });
           const { serve } = await import('../app/serve.ts');
-          return serve({ config, port, verbose, version: ownVersion() });
+          return serve({ config, port, verbose, version: ownVersion(), launcher: terminal.launcher });
         }),
     )
     .command(
@@ -188,6 +188,16 @@ function tree(choose: (job: Job) => void, terminal: Terminal) {
         choose(async () => {
           const { reload } = await import('./reload.ts');
           return reload({ ...where, now }, terminal);
+        }),
+    )
+    .command(
+      'restart',
+      'Have a running catnap leave its engines as they are to a fresh one',
+      (command) => running(command),
+      (where) =>
+        choose(async () => {
+          const { restart } = await import('./restart.ts');
+          return restart(where, terminal);
         }),
     )
     .command(

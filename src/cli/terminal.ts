@@ -11,6 +11,8 @@ export interface Terminal {
   /** Whether `out` may be coloured. */
   readonly colour: boolean;
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** The script that has started this process. */
+  readonly launcher?: string | undefined;
 }
 
 export function processTerminal(): Terminal {

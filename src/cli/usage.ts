@@ -53,6 +53,7 @@ const COMMANDS = [
   'key',
   'simulate',
   'reload',
+  'restart',
   'load',
   'unload',
   'sleep',

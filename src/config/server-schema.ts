@@ -92,6 +92,18 @@ export const requestLimits = {
   wait_comment_every_secs: key(seconds(0.01).default(5), 'How often such a comment is sent from then on.'),
   keep_alive_secs: key(seconds(0, 3_600).default(75), 'How long an idle client connection is kept.'),
   shutdown_timeout_secs: key(seconds(0, 3_600).default(30), 'How long requests may take to finish after SIGTERM.'),
+  handover_rest_secs: key(
+    seconds(0, 3_600).default(120),
+    'On `catnap restart`: how long models that are on their way in or out may take to arrive. When they do not, the restart is called off.',
+  ),
+  handover_ready_secs: key(
+    seconds(1, 3_600).default(30),
+    'On `catnap restart`: how long the fresh catnap may take to read its config, and then to take over. When it does not, the restart is called off.',
+  ),
+  handover_drain_secs: key(
+    seconds(0).default(3_600),
+    'How long the catnap before goes on with the requests that were open at a restart. Then they are cut.',
+  ),
 };
 
 /** What catnap keeps, on disk and in memory. */

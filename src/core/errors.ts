@@ -326,6 +326,21 @@ export const ERRORS = {
     meaning:
       'The config was read again and changes what cannot change while catnap runs. Everything stays as it was; `problems` names it.',
   },
+  restart_refused: {
+    status: 409,
+    type: 'invalid_request_error',
+    fault: 'operator',
+    retry: false,
+    meaning:
+      'catnap was to leave everything to a fresh one, and that cannot be now. Everything stays as it was; `problems` says why.',
+  },
+  restarting: {
+    status: 503,
+    type: 'server_error',
+    fault: 'operator',
+    retry: true,
+    meaning: 'A fresh catnap is taking over. Ask again; it answers in a moment.',
+  },
   internal: {
     status: 500,
     type: 'server_error',

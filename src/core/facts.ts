@@ -137,6 +137,30 @@ export type Fact =
   | { readonly kind: 'config-reloaded'; readonly by: string; readonly changes: ConfigChanges }
   /** It was read and is not used: everything stays as it was. */
   | { readonly kind: 'config-refused'; readonly by: string; readonly problems: readonly string[] }
+  /** A fresh catnap is to take over. */
+  | { readonly kind: 'restart-asked'; readonly by: string }
+  /** It does not, and everything stays as it was. */
+  | { readonly kind: 'restart-called-off'; readonly by: string; readonly problems: readonly string[] }
+  | {
+      /** Another catnap has everything now; this one serves the requests that were open. */
+      readonly kind: 'handed-over';
+      readonly by: string;
+      /** Of the other one. */
+      readonly version: string;
+      readonly engines: number;
+      readonly requests: number;
+      /** For how long nobody was let in. */
+      readonly gapMs: number;
+    }
+  | {
+      /** This catnap has everything now that another one had. */
+      readonly kind: 'taken-over';
+      readonly version: string;
+      readonly engines: number;
+      readonly requests: number;
+    }
+  /** What was open when another one took over has ended, and this one with it. */
+  | { readonly kind: 'left'; readonly uptimeMs: number }
   /** A model that the config has no more is proven gone. */
   | { readonly kind: 'model-forgotten'; readonly model: ModelId }
   | {

@@ -249,6 +249,12 @@ export const TABLE = {
     help: '0 when the config was refused the last time it was read, 1 otherwise.',
     labels: [],
   },
+  restartsCalledOff: {
+    name: 'catnap_restarts_called_off_total',
+    type: 'counter',
+    help: 'How often a fresh catnap was to take over and did not. One that does begins to count at 0.',
+    labels: [],
+  },
 } as const satisfies Record<string, MetricRow>;
 
 export const METRICS: readonly MetricRow[] = Object.values(TABLE);

@@ -113,6 +113,7 @@ function makeMeters(registry: Registry) {
     adminActs: counter(TABLE.adminActs),
     reloads: counter(TABLE.reloads),
     reloadGood: gauge(TABLE.reloadGood),
+    restartsCalledOff: counter(TABLE.restartsCalledOff),
   } satisfies Record<keyof typeof TABLE, unknown>;
 }
 
@@ -179,6 +180,13 @@ function count(meters: Meters, fact: Fact): void {
       meters.reloads.inc({ result: 'refused' });
       meters.reloadGood.set(0);
       return;
+    case 'restart-called-off':
+      meters.restartsCalledOff.inc();
+      return;
+    case 'restart-asked':
+    case 'handed-over':
+    case 'taken-over':
+    case 'left':
     case 'listening':
     case 'stopped':
     case 'shutdown-asked':

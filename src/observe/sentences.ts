@@ -106,6 +106,22 @@ export function sentence(fact: Fact): Sentence {
       return say('app', 'error', () => `${fact.by}: the config is not used, and all stays as it was`, {
         details: fact.problems,
       });
+    case 'restart-asked':
+      return say('app', 'info', () => `${fact.by}: a fresh catnap is to take over`);
+    case 'restart-called-off':
+      return say('app', 'error', () => `${fact.by}: no fresh catnap takes over, and all stays as it was`, {
+        details: fact.problems,
+      });
+    case 'handed-over':
+      return say('app', 'info', () => handedOver(fact));
+    case 'taken-over':
+      return say('app', 'info', () => takenOver(fact));
+    case 'left':
+      return say(
+        'app',
+        'info',
+        () => `what was open before the restart has ended; this catnap leaves after ${span(fact.uptimeMs)}`,
+      );
     case 'model-forgotten':
       return say('app', 'info', () => `${fact.model} is gone, and the config has it no more`);
     case 'admin-acted': {
@@ -144,6 +160,18 @@ function reloaded({ by, changes }: Of<'config-reloaded'>): string {
   ].filter((part) => part !== '');
   const what = parts.length === 0 ? 'nothing has changed' : parts.join('; ');
   return `${by}: the config was read again: ${what}; ${plural(unchanged, 'model')} as before`;
+}
+
+function handedOver({ version, engines, requests, gapMs }: Of<'handed-over'>): string {
+  const what = `catnap ${version} has taken over with ${plural(engines, 'engine')}; nobody was let in for ${span(gapMs)}`;
+  return requests === 0
+    ? what
+    : `${what}; ${plural(requests, 'open request')} ${requests === 1 ? 'is' : 'are'} served here`;
+}
+
+function takenOver({ version, engines, requests }: Of<'taken-over'>): string {
+  const what = `this catnap has taken over ${plural(engines, 'engine')} as they were from catnap ${version}`;
+  return requests === 0 ? what : `${what}, which still serves ${plural(requests, 'request')}`;
 }
 
 function leftover({ model, pid, port, gone }: Of<'leftover-reaped'>): string {

@@ -201,6 +201,28 @@ export type Reloaded = z.infer<typeof Reloaded>;
 
 export const RELOAD_PATH = '/v1/admin/reload';
 
+/** What a fresh catnap has taken over. */
+export const Restarted = z.object({
+  version: z.string().meta({ description: 'Of the catnap that serves now.' }),
+  engines: z
+    .array(
+      z.object({
+        engine: z.string(),
+        model: z.string(),
+        level: z
+          .union([z.int(), z.string()])
+          .nullable()
+          .meta({ description: 'The sleep level it is at; null when it is awake.' }),
+      }),
+    )
+    .meta({ description: 'What has gone on as it was.' }),
+  requests: z.int().meta({ description: 'How many open requests the catnap before serves to their end.' }),
+  gap_ms: z.int().meta({ description: 'For how long no connection was taken; those that came waited.' }),
+});
+export type Restarted = z.infer<typeof Restarted>;
+
+export const RESTART_PATH = '/v1/admin/restart';
+
 const Gpu = z.object({
   index: z.int(),
   name: z.string(),

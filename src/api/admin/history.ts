@@ -1,7 +1,6 @@
 import { Hono, type Context } from 'hono';
 import type { Fact } from '../../core/facts.ts';
 import { LEGS, type SwapRecord } from '../../core/swap.ts';
-import type { Clock } from '../../ports/clock.ts';
 import { eventStream } from '../event-stream.ts';
 import type { ControlDeps } from '../deps.ts';
 import { factFor, hisOf } from '../narrow.ts';
@@ -37,7 +36,7 @@ const PORTION = 500;
 
 /** What happened, as it happens: facts, swaps, and what engines print. */
 export function history(deps: ControlDeps): Hono<Visited> {
-  const { journal, output, clock, find } = deps;
+  const { journal, output, find } = deps;
   const app = new Hono<Visited>();
 
   app.get(`${ADMIN}/events`, (c) => {
@@ -47,7 +46,7 @@ export function history(deps: ControlDeps): Hono<Visited> {
       return refuse(c, 'invalid_request', 'Last-Event-ID must be the id of an event, or 0 for all that are kept.');
     }
     const isHis = hisOf(deps, visitorOf(c).mayUse);
-    return eventStream(c, clock, (push) => {
+    return eventStream(c, deps, (push) => {
       // Ids of an earlier catnap say nothing about this one's.
       let seen = from > journal.last ? 0 : from;
       let isLive = false;
@@ -97,7 +96,7 @@ export function history(deps: ControlDeps): Hono<Visited> {
     if (lines === undefined) return refuse(c, 'invalid_request', `lines must be from 1 to ${MOST_LINES}.`, 'lines');
     const text = output.tail(model, lines).map((line) => `${line}\n`);
     if (c.req.query('follow') !== 'true') return c.text(text.join(''));
-    return follow(c, clock, text, (listener) => output.watch(model, listener));
+    return follow(c, deps, text, (listener) => output.watch(model, listener));
   });
 
   return app;
@@ -105,13 +104,13 @@ export function history(deps: ControlDeps): Hono<Visited> {
 
 function follow(
   c: Context,
-  clock: Clock,
+  deps: ControlDeps,
   before: readonly string[],
   watch: (listener: (line: string) => void) => () => void,
 ) {
   return eventStream(
     c,
-    clock,
+    deps,
     (push) => {
       if (before.length > 0) push(before.join(''));
       return { stop: watch((line) => push(`${line}\n`)) };

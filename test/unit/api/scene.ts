@@ -151,6 +151,11 @@ export function deps(view: () => StageView, change: Partial<ControlDeps> = {}) {
       orders.push(['reload', wish]);
       return { kind: 'done', changes: NOTHING, restarting: [] };
     },
+    restart: async (by) => {
+      orders.push(['restart', by]);
+      return { kind: 'done', handed: { version: '1.2.4', engines: [], requests: 0, gapMs: 12.4 } };
+    },
+    leaving: new AbortController().signal,
     clock: systemClock(),
     gpu: { read: async () => ({ kind: 'absent', reason: 'nvidia-smi was not found' }) },
     journal: new Journal(100, systemClock()),

@@ -43,6 +43,11 @@ export const request: RequestRecord = {
 
 /** One of every kind; the type demands a new one when there is a new kind. */
 export const EVERY_FACT: { readonly [Kind in Fact['kind']]: Extract<Fact, { readonly kind: Kind }> } = {
+  'restart-asked': { kind: 'restart-asked', by: 'SIGUSR2' },
+  'restart-called-off': { kind: 'restart-called-off', by: 'SIGUSR2', problems: ['models.beta.tokns: is not known'] },
+  'handed-over': { kind: 'handed-over', by: 'SIGUSR2', version: '1.2.4', engines: 2, requests: 1, gapMs: 84 },
+  'taken-over': { kind: 'taken-over', version: '1.2.3', engines: 2, requests: 1 },
+  left: { kind: 'left', uptimeMs: 125_000 },
   listening: { kind: 'listening', what: 'main', url: 'http://127.0.0.1:3000' },
   stopped: { kind: 'stopped', uptimeMs: 125_000 },
   'shutdown-asked': { kind: 'shutdown-asked', by: 'SIGTERM', inFlight: 2, waiting: 1 },

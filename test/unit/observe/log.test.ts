@@ -34,6 +34,14 @@ function told(fact: Fact, circumstances: Partial<LogCircumstances> = human): str
 }
 
 const LINES: { readonly [Kind in Fact['kind']]: string } = {
+  'restart-asked': 'info  SIGUSR2: a fresh catnap is to take over\n',
+  'restart-called-off':
+    'error SIGUSR2: no fresh catnap takes over, and all stays as it was\n                   | models.beta.tokns: is not known\n',
+  'handed-over':
+    'info  catnap 1.2.4 has taken over with 2 engines; nobody was let in for 84 ms; 1 open request is served here\n',
+  'taken-over':
+    'info  this catnap has taken over 2 engines as they were from catnap 1.2.3, which still serves 1 request\n',
+  left: 'info  what was open before the restart has ended; this catnap leaves after 2 min 5 s\n',
   listening: 'info  catnap listens on http://127.0.0.1:3000\n',
   stopped: 'info  catnap has stopped after 2 min 5 s\n',
   'shutdown-asked': 'info  SIGTERM: shutting down once 3 requests (2 in flight, 1 waiting) are answered\n',

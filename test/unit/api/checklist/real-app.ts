@@ -113,6 +113,7 @@ export class RealApp {
       unconfigured: false,
       read: () => load(this.#config()),
       files: [],
+      restart: () => Promise.resolve({ kind: 'refused', code: 'restart_refused', problems: ['a test'] }),
       log: { report: (fact) => this.facts.push(fact), showsOutput: false, engineLine: () => {} },
       clock: systemClock(),
       version: '1.2.3',

@@ -1,0 +1,39 @@
+import type { Channel, ListeningSocket } from '../../adapters/ipc.ts';
+import { ToChild, type ToParent } from './parent-line.ts';
+import type { Hear, Line, Said, Side } from './said.ts';
+
+/** The line as a catnap sees it that was made by another one. */
+export class ChildLine implements Line {
+  readonly #channel: Channel;
+  #hear: Hear = () => {};
+
+  constructor(channel: Channel) {
+    this.#channel = channel;
+    channel.hear((message, socket) => {
+      const told = ToChild.safeParse(message);
+      if (told.success) this.#hear(told.data.from, told.data.said, socket);
+      else socket?.close();
+    });
+  }
+
+  begin(): void {
+    void this.#channel.send({ kind: 'begin' } satisfies ToParent);
+  }
+
+  callOff(): void {
+    void this.#channel.send({ kind: 'call-off' } satisfies ToParent);
+  }
+
+  send(to: Side, said: Said, socket?: ListeningSocket): Promise<void> {
+    return this.#channel.send({ kind: 'pass-on', to, said } satisfies ToParent, socket);
+  }
+
+  hear(listener: Hear): void {
+    this.#hear = listener;
+  }
+
+  /** The event loop may run empty from now on. */
+  close(): void {
+    this.#channel.close();
+  }
+}
