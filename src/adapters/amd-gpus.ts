@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, millis, type Millis } from '../core/kinds.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { Gpu, GpuDevice, GpuSight } from '../ports/gpu.ts';
+import { holdersOf, type Gpu, type GpuDevice, type GpuSight, type HolderSight } from '../ports/gpu.ts';
 
 /** A driver that does not answer in this time has lost its GPU. */
 const LIMIT_MS = 10_000;
@@ -88,15 +88,17 @@ async function textIn(file: string): Promise<string | undefined> {
   }
 }
 
-/** The first of them that is there; where none is, what the first one says. */
+/** The first of them that is there; where none is, what both say. */
 export function firstGpu(first: Gpu, second: Gpu): Gpu {
+  const either = async <Sight extends GpuSight | HolderSight>(see: (gpu: Gpu) => Promise<Sight>) => {
+    const sight = await see(first);
+    if (sight.kind !== 'absent') return sight;
+    const other = await see(second);
+    if (other.kind !== 'absent') return other;
+    return { kind: 'absent', reason: `${sight.reason}; ${other.reason}` } as const;
+  };
   return {
-    async read(maxAgeMs) {
-      const sight = await first.read(maxAgeMs);
-      if (sight.kind !== 'absent') return sight;
-      const other = await second.read(maxAgeMs);
-      if (other.kind !== 'absent') return other;
-      return { kind: 'absent', reason: `${sight.reason}; ${other.reason}` };
-    },
+    read: (maxAgeMs) => either((gpu) => gpu.read(maxAgeMs)),
+    holders: (maxAgeMs) => either((gpu) => holdersOf(gpu, maxAgeMs)),
   };
 }

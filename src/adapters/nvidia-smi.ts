@@ -1,8 +1,8 @@
 import type { Clock } from '../ports/clock.ts';
-import type { Gpu, GpuDevice, GpuProcess, GpuSight } from '../ports/gpu.ts';
+import type { Gpu, GpuDevice, GpuProcess, GpuSight, HolderSight } from '../ports/gpu.ts';
 import type { Processes } from '../ports/process.ts';
 import type { Programs } from '../ports/programs.ts';
-import { millis, type Millis } from '../core/kinds.ts';
+import { Newest } from './newest.ts';
 
 /** A driver that does not answer in this time has lost its GPU. */
 const LIMIT_MS = 10_000;
@@ -16,52 +16,51 @@ type Means = {
   readonly processes: Pick<Processes, 'ask'>;
 };
 
+type Rows = readonly (readonly string[])[];
+
 /** Reads GPU memory with nvidia-smi. What it prints is read by the order in which it was asked for. */
 export class NvidiaSmi implements Gpu {
   readonly #program: string;
   readonly #means: Means;
-  #last: { readonly since: Millis; readonly sight: Promise<GpuSight> } | undefined;
-  #running = false;
+  readonly #devices: Newest<Rows | string>;
+  readonly #processes: Newest<Rows | string>;
 
   constructor(program: string, means: Means) {
     this.#program = program;
     this.#means = means;
-  }
-
-  /** One at a time: whoever comes while one runs that began too early waits for the next. */
-  async read(maxAgeMs: number): Promise<GpuSight> {
-    const asked = this.#means.clock.now();
-    const freshFrom = millis(asked - maxAgeMs);
-    for (;;) {
-      const last = this.#last;
-      if (last !== undefined && last.since >= freshFrom) return last.sight;
-      if (!this.#running || last === undefined) break;
-      await last.sight;
-    }
-    this.#running = true;
-    const since = this.#means.clock.now();
-    const sight = this.#look(since).finally(() => {
-      this.#running = false;
-    });
-    this.#last = { since, sight };
-    return sight;
-  }
-
-  async #look(takenAt: Millis): Promise<GpuSight> {
-    if ((await this.#means.programs.find(this.#program)) === undefined)
-      return { kind: 'absent', reason: `${this.#program} was not found (gpu.nvidia_smi_path)` };
-    const [devices, processes] = await Promise.all([
-      this.#ask(`--query-gpu=${DEVICES.join(',')}`, DEVICES.length),
+    this.#devices = new Newest(means.clock, () => this.#ask(`--query-gpu=${DEVICES.join(',')}`, DEVICES.length));
+    this.#processes = new Newest(means.clock, () =>
       this.#ask(`--query-compute-apps=${PROCESSES.join(',')}`, PROCESSES.length),
-    ]);
-    if (typeof devices === 'string') return { kind: 'failed', reason: devices };
-    if (typeof processes === 'string') return { kind: 'failed', reason: processes };
-    const reading = { takenAt, devices: devices.flatMap(deviceOf), processes: processes.flatMap(processOf) };
+    );
+  }
+
+  /** One program answers one question only, so both are asked at once. */
+  async read(maxAgeMs: number): Promise<GpuSight> {
+    const absent = await this.#absent();
+    if (absent !== undefined) return absent;
+    const [devices, processes] = await Promise.all([this.#devices.seen(maxAgeMs), this.#processes.seen(maxAgeMs)]);
+    if (typeof devices.what === 'string') return { kind: 'failed', reason: devices.what };
+    if (typeof processes.what === 'string') return { kind: 'failed', reason: processes.what };
+    const takenAt = devices.since < processes.since ? devices.since : processes.since;
+    const reading = { takenAt, devices: devices.what.flatMap(deviceOf), processes: processes.what.flatMap(processOf) };
     return { kind: 'read', reading };
   }
 
+  async holders(maxAgeMs: number): Promise<HolderSight> {
+    const absent = await this.#absent();
+    if (absent !== undefined) return absent;
+    const { what } = await this.#processes.seen(maxAgeMs);
+    if (typeof what === 'string') return { kind: 'failed', reason: what };
+    return { kind: 'read', processes: what.flatMap(processOf) };
+  }
+
+  async #absent(): Promise<Extract<GpuSight, { kind: 'absent' }> | undefined> {
+    if ((await this.#means.programs.find(this.#program)) !== undefined) return undefined;
+    return { kind: 'absent', reason: `${this.#program} was not found (gpu.nvidia_smi_path)` };
+  }
+
   /** The rows, or what went wrong. */
-  async #ask(query: string, columns: number): Promise<readonly (readonly string[])[] | string> {
+  async #ask(query: string, columns: number): Promise<Rows | string> {
     const argv = [this.#program, query, '--format=csv,noheader,nounits'] as const;
     const { code, output } = await this.#means.processes.ask([...argv], LIMIT_MS);
     if (code === null) return `${this.#program} did not answer within ${LIMIT_MS / 1_000} s`;

@@ -17,12 +17,14 @@ import { CheckpointLevel } from '../sleep/level-4.ts';
 import type { Level } from '../sleep/level.ts';
 import { Levels } from '../sleep/levels.ts';
 import { MemoryProof } from '../sleep/memory.ts';
+import type { Room } from '../sleep/room.ts';
 import { Suspension } from '../sleep/suspension.ts';
 import { ms } from './times.ts';
 
 type Means = {
   readonly clock: Clock;
   readonly gpu: Gpu;
+  readonly room: Room;
   readonly machine: Machine;
   readonly programs: Programs;
   readonly processes: Pick<Processes, 'ask'>;
@@ -60,7 +62,7 @@ export function levelsMissed(
 /** What makes the levels of each engine, given the sleep calls it has of its own. */
 export function levelMaker(
   config: Pick<Config, 'gpu' | 'checkpoint' | 'sleep_timeout_secs' | 'wake_timeout_secs'>,
-  { clock, gpu, machine, programs, processes, checkpoints, prepares = false, warned }: Means,
+  { clock, gpu, room, machine, programs, processes, checkpoints, prepares = false, warned }: Means,
 ): (model: ProcessModel, own: OwnSleep | undefined) => Sleeps {
   const memory = new MemoryProof({ clock, gpu, timeoutMs: ms(config.gpu.free_timeout_secs) });
   const end = new EndProof({ clock, gpu, machine, timeoutMs: ms(config.gpu.free_timeout_secs) });
@@ -76,13 +78,13 @@ export function levelMaker(
     const levels: Level[] = [];
     if (own !== undefined && allowed.includes(1)) levels.push(level1(own));
     if (own !== undefined && allowed.includes(2)) levels.push(level2(own, answerMs));
-    const suspension = new Suspension({ cuda, gpu, machine, freeMs });
+    const suspension = new Suspension({ cuda, gpu, machine, room, freeMs });
     if (allowed.includes(3)) levels.push(level3(suspension, own));
     if (own !== undefined && allowed.includes('hybrid')) levels.push(hybrid(own, suspension, answerMs));
     if (allowed.includes(4)) {
       const first = own !== undefined && sleepsFirst ? level2(own, answerMs) : undefined;
       levels.push(new CheckpointLevel({ checkpoints, first, own, suspension, cudaDriver, keeps, answerMs }));
     }
-    return new Levels(levels, { memory, end, answerMs, warned });
+    return new Levels(levels, { memory, end, room, answerMs, warned });
   };
 }

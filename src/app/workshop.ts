@@ -17,6 +17,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { EngineHttp } from '../ports/engine-http.ts';
 import type { Gpu } from '../ports/gpu.ts';
 import type { Programs } from '../ports/programs.ts';
+import { Room } from '../sleep/room.ts';
 import { checkpointsOf } from './checkpoints.ts';
 import { conversationsOf } from './conversations.ts';
 import { levelMaker } from './levels.ts';
@@ -67,6 +68,7 @@ export function workshopOf({
   const means = {
     clock,
     gpu,
+    room: new Room({ clock, gpu }),
     machine: systemMachine(),
     programs,
     processes,

@@ -85,6 +85,8 @@ export interface OwnSleep {
 export interface Sleeps {
   /** Why it cannot be put to this level now; undefined: it can. */
   hindrance(level: NapLevel, sleeper: Sleeper, signal: AbortSignal): Promise<string | undefined>;
+  /** It is about to be started, and takes memory until what this gives is called. A wake sees to that by itself. */
+  comes(): () => void;
   /** It is awake, for the first time or again. Looks at what it holds, beside whatever else goes on. */
   roused(sleeper: Sleeper): void;
   sleep(level: NapLevel, sleeper: Sleeper, order: Order): Promise<Done>;

@@ -86,6 +86,7 @@ export class SupervisedDriver implements Driver {
     const stopped = new AbortController();
     const signal = AbortSignal.any([order.signal, stopped.signal]);
     this.#starting = stopped;
+    const isThere = this.#means.sleeps.comes();
     const deadline = after(clock.now(), this.#rules.startupMs);
     try {
       const back = await this.#comeBack({ ...order, signal });
@@ -109,6 +110,7 @@ export class SupervisedDriver implements Driver {
       this.#means.sleeps.roused(life);
       return { actMs: loadedAt - spawnedAt, proofMs: clock.now() - loadedAt };
     } finally {
+      isThere();
       this.#starting = undefined;
     }
   }

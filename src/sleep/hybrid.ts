@@ -6,7 +6,7 @@ import type { Suspension } from './suspension.ts';
 import { timed } from './timed.ts';
 
 /** What level hybrid needs of a suspension. */
-type Freezer = Pick<Suspension, 'unusable' | 'lackOfMemory' | 'suspend' | 'untilRoom' | 'thaw'>;
+type Freezer = Pick<Suspension, 'unusable' | 'suspend' | 'untilRoom' | 'thaw'>;
 
 /** How far a sleep has come. */
 type Done = { readonly released: boolean; readonly joined: boolean };
@@ -62,8 +62,6 @@ export function hybrid(own: OwnSleep, suspension: Freezer, answerMs: number): Le
             await own.part(sleeper, signal);
             done.joined = false;
           }
-          const lack = await suspension.lackOfMemory(sleeper, 0);
-          if (lack !== undefined) throw new DriverError(`${sleeper.name} cannot be frozen: ${lack}`);
           await suspension.suspend(sleeper, signal);
         } catch (error) {
           await takenBack(sleeper, signal, done, error);

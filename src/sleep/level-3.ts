@@ -14,7 +14,7 @@ export function level3(suspension: Suspension, own: OwnSleep | undefined): Level
       if ((await own?.sleeps(sleeper, signal)) === true) return `${sleeper.name} is half asleep already`;
       return suspension.hindrance(sleeper, signal);
     },
-    sleep: (sleeper, { signal }) => timed(sleeper.clock, () => suspension.suspend(sleeper, signal, true)),
+    sleep: (sleeper, { signal }) => timed(sleeper.clock, () => suspension.suspend(sleeper, signal)),
     wake: (sleeper, { signal }) => timed(sleeper.clock, () => suspension.resume(sleeper, signal)),
   };
 }

@@ -176,8 +176,6 @@ export class CheckpointLevel implements Level {
 
   async #leaveGpu(sleeper: Sleeper, signal: AbortSignal): Promise<void> {
     const { suspension, cudaDriver } = this.#means;
-    const lack = await suspension.lackOfMemory(sleeper, 0);
-    if (lack !== undefined) throw new DriverError(`${sleeper.name} cannot sleep at level 4: ${lack}`);
     await (cudaDriver === 'self' ? suspension.suspend(sleeper, signal) : suspension.note(sleeper, signal));
   }
 

@@ -6,12 +6,14 @@ import type { EndProof, Holding } from './end-proof.ts';
 import { isRubbish, sampled } from './level-2.ts';
 import type { Level } from './level.ts';
 import type { Mark, MemoryProof } from './memory.ts';
+import type { Room } from './room.ts';
 import { timed } from './timed.ts';
 import { LEVEL_TRAITS } from './traits.ts';
 
 export type Proofs = {
   readonly memory: MemoryProof;
   readonly end: EndProof;
+  readonly room: Room;
   /** How long it may take to answer again once it is awake. */
   readonly answerMs: number;
   /** Told once for each engine that nothing can be read of its memory. */
@@ -38,6 +40,10 @@ export class Levels implements Sleeps {
 
   get available(): readonly NapLevel[] {
     return [...this.#levels.keys()];
+  }
+
+  comes(): () => void {
+    return this.#proofs.room.comes();
   }
 
   roused(sleeper: Sleeper): void {
@@ -69,9 +75,14 @@ export class Levels implements Sleeps {
   }
 
   async wake(level: NapLevel, sleeper: Sleeper, order: Order): Promise<Done> {
-    const { actMs, proofMs } = await this.#way(level, sleeper).wake(sleeper, order);
-    const answers = await timed(sleeper.clock, () => this.#answers(level, sleeper, order.signal));
-    return { actMs, proofMs: proofMs + answers.actMs };
+    const isThere = this.comes();
+    try {
+      const { actMs, proofMs } = await this.#way(level, sleeper).wake(sleeper, order);
+      const answers = await timed(sleeper.clock, () => this.#answers(level, sleeper, order.signal));
+      return { actMs, proofMs: proofMs + answers.actMs };
+    } finally {
+      isThere();
+    }
   }
 
   async kept(engine: EngineId): Promise<KeptEngine | undefined> {

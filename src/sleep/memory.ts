@@ -2,7 +2,7 @@ import { after } from '../core/kinds.ts';
 import { DriverError } from '../engines/driver.ts';
 import { pause, reasonOf } from '../engines/wait.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { Gpu, GpuReading } from '../ports/gpu.ts';
+import { holdersOf, type Gpu, type GpuDevice, type GpuProcess } from '../ports/gpu.ts';
 
 /** How much of what an engine held a level gives back. */
 export type Promised = 'most' | 'all';
@@ -36,8 +36,15 @@ export class MemoryProof {
 
   /** What these processes hold now, or held no longer ago than this. */
   async mark(pids: readonly number[], maxAgeMs = 0): Promise<Mark> {
-    const sight = await this.#means.gpu.read(maxAgeMs);
-    return sight.kind === 'read' ? markOf(sight.reading, pids) : { kind: 'unseen', reason: sight.reason };
+    const { gpu } = this.#means;
+    const holders = await holdersOf(gpu, maxAgeMs);
+    if (holders.kind !== 'read') return { kind: 'unseen', reason: holders.reason };
+    const own = holders.processes.filter(({ pid }) => pids.includes(pid));
+    const known = own.flatMap(({ usedMib }) => (usedMib === undefined ? [] : [usedMib]));
+    if (known.length > 0 && known.length === own.length)
+      return { kind: 'own', mib: sum(known), processes: known.length };
+    const sight = await gpu.read(maxAgeMs);
+    return sight.kind === 'read' ? devicesOf(sight.reading.devices) : { kind: 'unseen', reason: sight.reason };
   }
 
   /** Resolves once memory is back as promised; rejects with what is still held when the time is over. */
@@ -47,44 +54,62 @@ export class MemoryProof {
     pids: () => Promise<readonly number[]>,
     signal: AbortSignal,
   ): Promise<void> {
-    const { clock, gpu, timeoutMs } = this.#means;
+    const { clock, timeoutMs } = this.#means;
     if (before.kind === 'unseen') return;
     const deadline = after(clock.now(), timeoutMs);
     for (;;) {
-      const sight = await gpu.read(0);
+      const held = await this.#held(before, promised, pids);
       if (signal.aborted) throw reasonOf(signal);
-      const held = sight.kind === 'read' ? stillHeld(before, promised, sight.reading, await pids()) : sight.reason;
       if (held === undefined) return;
       if (clock.now() >= deadline) throw new DriverError(`${held} after ${timeoutMs / 1_000} s`);
       await pause(clock, LOOK_EVERY_MS, signal);
       if (signal.aborted) throw reasonOf(signal);
     }
   }
+
+  /**
+   * What is wrong, in words; undefined when enough is free. Its processes are enough to go by where they are listed; but whoever gives all of it up does so
+   * for one that has to know what the GPUs have free, so that is looked at beside them.
+   */
+  async #held(
+    before: Exclude<Mark, { kind: 'unseen' }>,
+    promised: Promised,
+    pids: () => Promise<readonly number[]>,
+  ): Promise<string | undefined> {
+    const { gpu } = this.#means;
+    if (before.kind === 'own' && promised === 'most') {
+      const sight = await holdersOf(gpu, 0);
+      return sight.kind === 'read' ? stillOwn(before, promised, sight.processes, await pids()) : sight.reason;
+    }
+    const sight = await gpu.read(0);
+    if (sight.kind !== 'read') return sight.reason;
+    const { devices, processes } = sight.reading;
+    return before.kind === 'own' ? stillOwn(before, promised, processes, await pids()) : stillFull(before, devices);
+  }
 }
 
-function markOf({ devices, processes }: GpuReading, pids: readonly number[]): Mark {
-  const own = processes.filter(({ pid }) => pids.includes(pid));
-  const known = own.flatMap(({ usedMib }) => (usedMib === undefined ? [] : [usedMib]));
-  if (known.length > 0 && known.length === own.length) return { kind: 'own', mib: sum(known), processes: known.length };
+function devicesOf(devices: readonly GpuDevice[]): Mark {
   if (devices.length === 0) return { kind: 'unseen', reason: 'there is no GPU' };
   return { kind: 'devices', usedMib: new Map(devices.map(({ uuid, usedMib }) => [uuid, usedMib])) };
 }
 
-/** What is wrong, in words; undefined when enough is free. */
-function stillHeld(
-  before: Exclude<Mark, { kind: 'unseen' }>,
+function stillFull(
+  { usedMib: then }: Extract<Mark, { kind: 'devices' }>,
+  devices: readonly GpuDevice[],
+): string | undefined {
+  const freed = devices.some(({ uuid, usedMib }) => {
+    const was = then.get(uuid) ?? 0;
+    return was - usedMib >= Math.max(NOISE_MIB, LEAST_SHARE * was);
+  });
+  return freed ? undefined : 'no GPU has more free memory than before';
+}
+
+function stillOwn(
+  before: Extract<Mark, { kind: 'own' }>,
   promised: Promised,
-  { devices, processes }: GpuReading,
+  processes: readonly GpuProcess[],
   pids: readonly number[],
 ): string | undefined {
-  if (before.kind === 'devices') {
-    const { usedMib: then } = before;
-    const freed = devices.some(({ uuid, usedMib }) => {
-      const was = then.get(uuid) ?? 0;
-      return was - usedMib >= Math.max(NOISE_MIB, LEAST_SHARE * was);
-    });
-    return freed ? undefined : 'no GPU has more free memory than before';
-  }
   const own = processes.filter(({ pid }) => pids.includes(pid));
   const known = own.flatMap(({ usedMib }) => (usedMib === undefined ? [] : [usedMib]));
   if (known.length < own.length) return 'the driver does not tell any more what its processes hold';

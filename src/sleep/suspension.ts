@@ -1,29 +1,31 @@
-import { after } from '../core/kinds.ts';
 import { DriverError } from '../engines/driver.ts';
 import type { Sleeper } from '../engines/sleeper.ts';
-import { pause, reasonOf } from '../engines/wait.ts';
-import type { Gpu } from '../ports/gpu.ts';
+import { reasonOf } from '../engines/wait.ts';
+import { holdersOf, type Gpu } from '../ports/gpu.ts';
 import type { Machine } from '../ports/machine.ts';
 import type { CudaAction, CudaCheckpoint, CudaOrder } from './cuda-checkpoint.ts';
+import type { Needs, Room } from './room.ts';
 
 export type SuspensionMeans = {
   readonly cuda: CudaCheckpoint;
   readonly gpu: Gpu;
   readonly machine: Machine;
+  readonly room: Room;
   /** How long memory for the way back may take to be free. */
   readonly freeMs: number;
 };
 
-const LOOK_EVERY_MS = 100;
 /** What was read of the GPUs so long ago still holds for an engine that has nothing to do. */
 const RECENT_MS = 1_000;
+/** Each engine is looked at when it has become awake. Who was on a GPU then is likely to be there still: enough to begin with, and looked at again meanwhile. */
+const ANY_AGE_MS = Number.POSITIVE_INFINITY;
 /** What the machine itself is left, of its memory. */
 const HOST_MARGIN_MIB = 1_024;
 
 type Held = { readonly pid: number; readonly uuid: string; readonly mib: number };
 
 /** Those that were on the GPU, and how much they need of each to come back. */
-export type Frozen = { readonly pids: readonly number[]; readonly needs: ReadonlyMap<string, number> };
+export type Frozen = { readonly pids: readonly number[]; readonly needs: Needs };
 
 const NONE: Frozen = { pids: [], needs: new Map() };
 
@@ -51,14 +53,14 @@ export class Suspension {
   /** Whether any of its processes is on a GPU. Where neither the driver nor what they have mapped tells, each is asked. */
   async concerns(sleeper: Sleeper, signal: AbortSignal): Promise<boolean> {
     const { gpu, cuda } = this.#means;
-    if ((await this.#likely(sleeper)).size > 0) return true;
+    if ((await this.#likely(sleeper, ANY_AGE_MS)).size > 0 || (await this.#likely(sleeper)).size > 0) return true;
     const sight = await gpu.read(0);
     if (sight.kind === 'absent' || (sight.kind === 'read' && sight.reading.devices.length === 0)) return false;
     if ((await cuda.hindrance()) !== undefined || !(await cuda.hasSteps())) return false;
     return (await this.#users(sleeper, signal)).length > 0;
   }
 
-  /** Why this engine cannot be frozen now. */
+  /** Why this engine cannot be frozen now, as far as is known without a look; there is one while it is being locked. */
   async hindrance(sleeper: Sleeper, signal: AbortSignal): Promise<string | undefined> {
     return (await this.unusable(sleeper, signal)) ?? this.lackOfMemory(sleeper);
   }
@@ -68,7 +70,8 @@ export class Suspension {
     const { cuda } = this.#means;
     const unusable = await cuda.hindrance();
     if (unusable !== undefined) return unusable;
-    const pids = await this.#users(sleeper, signal);
+    const likely = await this.#likely(sleeper, ANY_AGE_MS);
+    const pids = likely.size > 0 ? [...likely] : await this.#users(sleeper, signal);
     if (pids.length === 0) return `no process of ${sleeper.name} uses CUDA`;
     if (pids.length > 1 && !(await cuda.hasSteps()))
       return `this cuda-checkpoint freezes one process at a time, and ${sleeper.name} uses CUDA in ${pids.length} (driver 555 and later can)`;
@@ -76,26 +79,50 @@ export class Suspension {
   }
 
   /** What it holds on the GPU now goes to host memory, if only for a while. */
-  async lackOfMemory(sleeper: Sleeper, maxAgeMs = RECENT_MS): Promise<string | undefined> {
-    const needs = sum(await this.#held(sleeper, maxAgeMs));
+  async lackOfMemory(sleeper: Sleeper): Promise<string | undefined> {
+    return this.#lackFor(await this.#held(sleeper, ANY_AGE_MS));
+  }
+
+  async #lackFor(held: readonly Held[]): Promise<string | undefined> {
+    const needs = sum(held);
     const available = await this.#means.machine.availableMib();
     if (available === undefined || needs + HOST_MARGIN_MIB <= available) return undefined;
     return `its ${needs} MiB of GPU memory do not fit into host memory: ${available} MiB are available`;
   }
 
-  /**
-   * After a rejection the engine runs as before, or is not to be used again; its probes tell which. `asLooked`: nothing has changed since it was
-   * looked for hindrances.
-   */
-  async suspend(sleeper: Sleeper, signal: AbortSignal, asLooked = false): Promise<void> {
-    const { pids } = await this.note(sleeper, signal, asLooked ? RECENT_MS : 0);
+  /** After a rejection the engine runs as before, or is not to be used again; its probes tell which. */
+  async suspend(sleeper: Sleeper, signal: AbortSignal): Promise<void> {
     const { cuda } = this.#means;
     const on = { child: sleeper.child, signal };
     if (await cuda.hasSteps()) {
-      await this.#orBack('lock', pids, ['unlock'], on);
+      const pids = await this.#lock(sleeper, on);
       await this.#orBack('checkpoint', pids, ['restore', 'unlock'], on);
     } else {
-      for (const pid of pids) await cuda.toggle(pid, on);
+      for (const pid of (await this.note(sleeper, signal)).pids) await cuda.toggle(pid, on);
+    }
+  }
+
+  /**
+   * Whoever was on a GPU when it became awake is locked while it is looked at who is there now. A lock moves nothing and is taken back
+   * where the look finds a reason to; whoever else it finds is locked after it.
+   */
+  async #lock(sleeper: Sleeper, on: CudaOrder): Promise<readonly number[]> {
+    const sure = listed(await this.#held(sleeper, ANY_AGE_MS));
+    const [locked, noted] = await Promise.allSettled([
+      this.#orBack('lock', sure, ['unlock'], on),
+      this.note(sleeper, on.signal, sure),
+    ]);
+    if (locked.status === 'rejected') throw locked.reason;
+    try {
+      if (noted.status === 'rejected') throw noted.reason;
+      const { pids } = noted.value;
+      const others = pids.filter((pid) => !sure.includes(pid));
+      await this.#orBack('lock', others, ['unlock'], on);
+      return pids;
+    } catch (error) {
+      if (on.signal.aborted) throw reasonOf(on.signal);
+      await Promise.allSettled(sure.map((pid) => this.#means.cuda.act('unlock', pid, on)));
+      throw error;
     }
   }
 
@@ -121,10 +148,16 @@ export class Suspension {
     this.#frozen = NONE;
   }
 
-  /** Remembers who is on the GPU, for whoever else freezes them. */
-  async note(sleeper: Sleeper, signal: AbortSignal, maxAgeMs = 0): Promise<{ readonly pids: readonly number[] }> {
-    const held = await this.#held(sleeper, maxAgeMs);
-    const pids = await this.#users(sleeper, signal, RECENT_MS);
+  /** Looks who is on the GPU, those who are `sure` to be among them, and remembers them: what they hold must fit into host memory. */
+  async note(
+    sleeper: Sleeper,
+    signal: AbortSignal,
+    sure: readonly number[] = [],
+  ): Promise<{ readonly pids: readonly number[] }> {
+    const held = await this.#held(sleeper);
+    const lack = await this.#lackFor(held);
+    if (lack !== undefined) throw new DriverError(`${sleeper.name} cannot be frozen: ${lack}`);
+    const pids = [...new Set([...sure, ...(await this.#users(sleeper, signal, { maxAgeMs: RECENT_MS, sure }))])];
     if (pids.length === 0) throw new DriverError(`no process of ${sleeper.name} uses CUDA any more`);
     this.#frozen = { pids, needs: byDevice(held) };
     return this.#frozen;
@@ -138,23 +171,9 @@ export class Suspension {
   }
 
   /** A restore that runs out of memory ruins the process for good, so there must be room before it is tried. */
-  async untilRoom({ name, clock }: Sleeper, signal: AbortSignal): Promise<void> {
-    const deadline = after(clock.now(), this.#means.freeMs);
-    for (;;) {
-      const sight = await this.#means.gpu.read(0);
-      if (signal.aborted) throw reasonOf(signal);
-      if (sight.kind !== 'read') return;
-      const { needs: wanted } = this.#frozen;
-      const short = sight.reading.devices.find(({ uuid, freeMib }) => freeMib < (wanted.get(uuid) ?? 0));
-      if (short === undefined) return;
-      if (clock.now() >= deadline) {
-        const needs = wanted.get(short.uuid) ?? 0;
-        throw new DriverError(
-          `${name} needs ${needs} MiB of ${short.uuid} to come back, and ${short.freeMib} MiB are free`,
-        );
-      }
-      await pause(clock, LOOK_EVERY_MS, signal);
-    }
+  async untilRoom({ name }: Sleeper, signal: AbortSignal): Promise<void> {
+    const { room, freeMs } = this.#means;
+    await room.until(this.#frozen.needs, { name, forMs: freeMs }, signal);
   }
 
   /** Does one step for all of them; where one fails, those that were done are brought back. */
@@ -192,9 +211,9 @@ export class Suspension {
   }
 
   async #held(sleeper: Sleeper, maxAgeMs = 0): Promise<readonly Held[]> {
-    const [pids, sight] = await Promise.all([sleeper.child.everyone(), this.#means.gpu.read(maxAgeMs)]);
+    const [pids, sight] = await Promise.all([sleeper.child.everyone(), holdersOf(this.#means.gpu, maxAgeMs)]);
     if (sight.kind !== 'read') return [];
-    return sight.reading.processes.flatMap(({ pid, uuid, usedMib = 0 }) =>
+    return sight.processes.flatMap(({ pid, uuid, usedMib = 0 }) =>
       pids.includes(pid) ? [{ pid, uuid, mib: usedMib }] : [],
     );
   }
@@ -206,20 +225,28 @@ export class Suspension {
   }
 
   /** Those that run CUDA now: whom the driver lists with memory, and of the others that are likely, or of all where nothing tells, who says so when asked. */
-  async #users(sleeper: Sleeper, signal: AbortSignal, maxAgeMs = 0): Promise<readonly number[]> {
+  async #users(
+    sleeper: Sleeper,
+    signal: AbortSignal,
+    { maxAgeMs = 0, sure = [] }: { maxAgeMs?: number; sure?: readonly number[] } = {},
+  ): Promise<readonly number[]> {
     const { cuda } = this.#means;
     const likely = await this.#likely(sleeper, maxAgeMs);
-    const listed = (await this.#held(sleeper, RECENT_MS)).flatMap(({ pid, mib }) => (mib > 0 ? [pid] : []));
     if (likely.size > 0 && !(await cuda.hasSteps())) return [...likely];
-    const asked = (likely.size > 0 ? [...likely] : await sleeper.child.everyone()).filter(
-      (pid) => !listed.includes(pid),
-    );
+    const known = new Set([...sure, ...listed(await this.#held(sleeper, RECENT_MS))]);
+    const open = likely.size > 0 || known.size > 0 ? [...likely] : await sleeper.child.everyone();
+    const asked = open.filter((pid) => !known.has(pid));
     const states = await Promise.all(asked.map((pid) => cuda.stateOf(pid, { child: sleeper.child, signal })));
     const odd = states.find((state) => state !== undefined && state !== 'running');
     if (odd !== undefined) throw new DriverError(`a process of ${sleeper.name} is ${odd} already`);
-    return [...new Set([...listed, ...asked.filter((_, at) => states[at] === 'running')])];
+    return [...known, ...asked.filter((_, at) => states[at] === 'running')];
   }
 }
+
+/** Who is on a GPU for certain. */
+const listed = (held: readonly Held[]): readonly number[] => [
+  ...new Set(held.flatMap(({ pid, mib }) => (mib > 0 ? [pid] : []))),
+];
 
 const sum = (held: readonly Held[]): number => held.reduce((total, { mib }) => total + mib, 0);
 

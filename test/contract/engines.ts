@@ -13,6 +13,7 @@ import { systemClock } from '../../src/adapters/system-clock.ts';
 import { checkpointsOf } from '../../src/app/checkpoints.ts';
 import { conversationsOf } from '../../src/app/conversations.ts';
 import { levelMaker } from '../../src/app/levels.ts';
+import { Room } from '../../src/sleep/room.ts';
 import { nearest } from '../../src/config/nearest.ts';
 import type { ConfigInput, ModelInput } from '../../src/config/schema.ts';
 import { modelId } from '../../src/core/kinds.ts';
@@ -44,6 +45,7 @@ export const test = base.extend<{ engines: Engines }>({
     const problems: string[] = [];
     const onProblem = (message: string): void => void problems.push(message);
     const processes = await openProcesses({ stateDir: join(folder, 'state'), onProblem });
+    let room: Room | undefined;
     const [drivers, listeners]: [Driver[], Server[]] = [[], []];
     const [clock, http, programs] = [systemClock(), engineHttp(), systemPrograms(process.env)];
     await use({
@@ -57,9 +59,19 @@ export const test = base.extend<{ engines: Engines }>({
         const warned = (message: string): void => void engine.warnings.push(message);
         const checkpoints = checkpointsOf({ config, processes, programs, onProblem: warned });
         const conversations = conversationsOf({ ...config, state_dir: join(folder, 'state') });
+        room ??= new Room({ clock, gpu });
         const machine = systemMachine();
         const files = engineFiles(join(folder, 'state', 'engine-files'));
-        const levelsOf = levelMaker(config, { clock, gpu, machine, programs, processes, checkpoints, warned });
+        const levelsOf = levelMaker(config, {
+          clock,
+          gpu,
+          room,
+          machine,
+          programs,
+          processes,
+          checkpoints,
+          warned,
+        });
         const extension = { folder: join(import.meta.dirname, '../../python'), pythonPath: undefined };
         const ports = {
           clock,

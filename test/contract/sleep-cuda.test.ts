@@ -60,6 +60,17 @@ describe('level 3', () => {
     expect(steps(lab)).toEqual([...STEPS, ...STEPS]);
   });
 
+  test('it looks at the GPU once beside the lock and once after the checkpoint', async ({ engines, lab, expect }) => {
+    const { driver } = await awake(engines, lab);
+    // What it holds when it is awake is looked at in the background.
+    await expect.poll(() => lab.starts('nvidia-smi')).toBe(1);
+    await driver.sleep(3, order(2).order);
+    // The last look asks for devices and processes.
+    expect([lab.starts('nvidia-smi'), lab.starts('cuda-checkpoint')]).toEqual([1 + 1 + 2, 1 + 2]);
+    await driver.wake(3, order(3).order);
+    expect(lab.starts('cuda-checkpoint')).toBe(1 + 4);
+  });
+
   test('a process that cannot be locked goes on as before', async ({ engines, lab, expect }) => {
     const { driver } = await awake(engines, lab);
     lab.ledger.plan({ point: 'cuda.lock', kind: 'fail' });
@@ -106,12 +117,12 @@ describe('level 3', () => {
   test('nothing is restored where there is no room for it', async ({ engines, lab, expect }) => {
     const { driver } = await awake(engines, lab);
     await driver.sleep(3, order(2).order);
-    lab.ledger.take(process.pid, { name: 'stranger', model: 'stranger', ranks: 1 }, { uuid: 'GPU-lab-0', mib: 15_000 });
+    const other = await awake(engines, lab);
     expect(await failure(driver.wake(3, order(3).order))).toMatch(
-      /needs 14700 MiB of GPU-lab-0 to come back, and 9000/,
+      /needs 14700 MiB of GPU-lab-0 to come back, and 9300/,
     );
     expect(steps(lab)).not.toContain('restore');
-    lab.ledger.give(process.pid, 15_000);
+    await other.driver.stop(order(2).order);
   });
 
   test('several GPUs that work together are refused, since they would hang afterwards', async ({

@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ConfigInput, ModelInput } from '../../src/config/schema.ts';
@@ -56,6 +56,12 @@ export class Lab {
     return folder;
   }
 
+  /** How often one of its tools was started. */
+  starts(name: Tool): number {
+    const file = join(this.#folder, `${name}.starts`);
+    return existsSync(file) ? readFileSync(file, 'latin1').split('\n').length - 1 : 0;
+  }
+
   tool(name: Tool): string {
     return join(this.#folder, 'bin', name);
   }
@@ -100,7 +106,7 @@ export class Lab {
     const node = `exec ${before}'${process.execPath}' --disable-warning=ExperimentalWarning '${source}' "$@"`;
     writeFileSync(
       join(this.#folder, 'bin', name),
-      `#!/bin/sh\nLAB='${this.#folder}'\nNODE_COMPILE_CACHE='${tmpdir()}/catnap-lab-cache'\nexport LAB NODE_COMPILE_CACHE\n${node}\n`,
+      `#!/bin/sh\nLAB='${this.#folder}'\nNODE_COMPILE_CACHE='${tmpdir()}/catnap-lab-cache'\nexport LAB NODE_COMPILE_CACHE\necho >>"$LAB/${name}.starts"\n${node}\n`,
       {
         mode: 0o755,
       },

@@ -16,6 +16,7 @@ import type { Level } from '../../../src/sleep/level.ts';
 import { EndProof } from '../../../src/sleep/end-proof.ts';
 import { Levels } from '../../../src/sleep/levels.ts';
 import { MemoryProof } from '../../../src/sleep/memory.ts';
+import { Room } from '../../../src/sleep/room.ts';
 import { VirtualClock } from '../../helpers/virtual-clock.ts';
 import { answered, REFUSED, ScriptedHttp, ScriptedProcesses } from './scripted-ports.ts';
 
@@ -56,10 +57,12 @@ export function oneEngine(
   const warned = (message: string): void => void told.warned.push(message);
   const memory = new MemoryProof({ clock, gpu, timeoutMs: 1_000 });
   const end = new EndProof({ clock, gpu, machine: noMachine, timeoutMs: 1_000 });
-  const proofs = { memory, end, answerMs: 1_000, warned };
+  const room = new Room({ clock, gpu });
+  const proofs = { memory, end, room, answerMs: 1_000, warned };
   const maker = levelMaker(config, {
     clock,
     gpu,
+    room,
     machine: noMachine,
     programs: { find },
     processes,

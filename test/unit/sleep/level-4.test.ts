@@ -180,8 +180,9 @@ describe('on a GPU', () => {
     await expect(rough.driver.sleep(4, order(2).order)).rejects.toThrow(/^9 MiB do not fit/);
     expect(rough.checkpoints.did).toEqual([]);
     const checkpoints = new ScriptedCheckpoints();
-    const slim = await awake({ first: layer(checkpoints.did, 'it'), gpu: lack }, checkpoints);
-    await expect(slim.driver.sleep(4, order(2).order)).rejects.toThrow('cannot sleep at level 4: 9 MiB do not fit');
+    const left = { ...lack, suspend: async () => Promise.reject(new Error('what is left does not fit')) };
+    const slim = await awake({ first: layer(checkpoints.did, 'it'), gpu: left }, checkpoints);
+    await expect(slim.driver.sleep(4, order(2).order)).rejects.toThrow('what is left does not fit');
     expect(checkpoints.did).toEqual(['it sleeps']);
     const none = await awake({ gpu: { ...onGpu, unusable: async () => 'no cuda-checkpoint' } });
     await expect(none.driver.sleep(4, order(2).order)).rejects.toThrow('no cuda-checkpoint');

@@ -1,6 +1,6 @@
 import { test } from 'vitest';
 import { millis } from '../../../src/core/kinds.ts';
-import type { Gpu, GpuSight } from '../../../src/ports/gpu.ts';
+import type { Gpu, GpuSight, HolderSight } from '../../../src/ports/gpu.ts';
 import { MemoryProof, type Promised } from '../../../src/sleep/memory.ts';
 import { VirtualClock } from '../../helpers/virtual-clock.ts';
 
@@ -12,13 +12,19 @@ function sight(processes: Readonly<Record<number, number | undefined>>, usedMib?
   return { kind: 'read', reading: { takenAt: millis(0), devices: [device], processes: rows } };
 }
 
+const processesIn = (seen: GpuSight): HolderSight =>
+  seen.kind === 'read' ? { kind: 'read', processes: seen.reading.processes } : seen;
+
 /** How a proof ends when memory is seen like this before, and like each of these afterwards. */
 async function proof(before: GpuSight, after: readonly GpuSight[], promised: Promised = 'most'): Promise<string> {
   const clock = new VirtualClock();
   const seen = [before, ...after];
-  const gpu: Gpu = { read: async () => (seen.length > 1 ? seen.shift() : seen[0]) ?? before };
+  let sleeps = false;
+  const look = (): GpuSight => (sleeps && seen.length > 1 && seen.shift(), seen[0] ?? before);
+  const gpu: Gpu = { read: async () => look(), holders: async () => processesIn(look()) };
   const memory = new MemoryProof({ clock, gpu, timeoutMs: 1_000 });
   const mark = await memory.mark([7, 8]);
+  sleeps = true;
   let end = 'pending';
   void memory
     .back(mark, promised, async () => [7, 8], new AbortController().signal)
