@@ -8,13 +8,25 @@ import { firstByte } from './first-byte.ts';
 
 const run = promisify(execFile);
 
+/** How often each tool was started. */
+export type ToolStarts = { readonly [tool in (typeof TOOLS)[number]]: number };
+const TOOLS = ['nvidia-smi', 'cuda-checkpoint'] as const;
+
+export const startsIn = (lab: Lab): ToolStarts => ({
+  'nvidia-smi': lab.starts('nvidia-smi'),
+  'cuda-checkpoint': lab.starts('cuda-checkpoint'),
+});
+
 export type LabLevel = 1 | 2 | 3 | 'hybrid';
+
+/** What each of them takes of a GPU at most. */
+const ROOM_MIB = 14_700;
 
 type Engine = { readonly child: ChildProcess; readonly port: number };
 
 /**
- * Two stand-ins for vLLM on a lab of their own, swapped by hand with the calls of the level and nothing else, but for one look at
- * `nvidia-smi` after each sleep: without it nobody knows that there is room for the other.
+ * Two stand-ins for vLLM on a lab of their own, swapped by hand with the calls of the level and nothing else, but for a look at
+ * `nvidia-smi` after each sleep, until there is room for the other: who brings it back before that may ruin it.
  */
 export class LabByHand {
   readonly #lab: Lab;
@@ -57,15 +69,26 @@ export class LabByHand {
     for (const { child } of this.#engines.values()) await endGroup(child);
   }
 
+  /** What this lab's tools were started for so far. */
+  get starts(): ToolStarts {
+    return startsIn(this.#lab);
+  }
+
   async #sleep(model: string): Promise<void> {
     const level = this.#level;
     if (level !== 3) await this.#post(model, `/sleep?level=${level === 'hybrid' ? 2 : level}&mode=wait`);
     if (level === 'hybrid') await this.#rpc(model, 'checkpoint_prepare_distributed_state');
     if (level === 3 || level === 'hybrid') await this.#cuda(model, ['lock', 'checkpoint']);
-    await run(this.#lab.tool('nvidia-smi'), [
-      '--query-compute-apps=pid,gpu_uuid,used_gpu_memory',
-      '--format=csv,noheader,nounits',
-    ]);
+    while (!(await this.#hasRoom())) continue;
+  }
+
+  async #hasRoom(): Promise<boolean> {
+    const query = ['--query-gpu=memory.free', '--format=csv,noheader,nounits'];
+    const { stdout } = await run(this.#lab.tool('nvidia-smi'), query);
+    return stdout
+      .trim()
+      .split('\n')
+      .every((free) => Number(free) >= ROOM_MIB);
   }
 
   async #wake(model: string): Promise<void> {

@@ -10,7 +10,7 @@ import { randomModel } from '../../test/helpers/models.ts';
 import { table } from '../pages/markdown.ts';
 import { BareEngine, type Recipe } from './bare-engine.ts';
 import { CriuByHand } from './by-hand-criu.ts';
-import { LabByHand, type LabLevel } from './by-hand-lab.ts';
+import { LabByHand, startsIn, type LabLevel, type ToolStarts } from './by-hand-lab.ts';
 import { Catnap, type CatnapSwap } from './catnap.ts';
 import { median, medianInterval, quantile } from './statistics.ts';
 import { GOAL_MS } from './swap-report.ts';
@@ -23,6 +23,7 @@ type ByHand = {
   start(recipes: ReadonlyMap<string, Recipe>, signal: AbortSignal): Promise<void>;
   swapTo(model: string, signal: AbortSignal): Promise<number>;
   stop(): Promise<void>;
+  readonly starts?: ToolStarts;
 };
 
 type Field = {
@@ -30,10 +31,20 @@ type Field = {
   readonly config: ConfigInput;
   readonly byHand: (folder: string) => ByHand;
   readonly env: Readonly<Record<string, string>>;
+  /** What was started for catnap, where the tools are the lab's. */
+  readonly starts?: () => ToolStarts;
 };
 
+/** In all measured rounds. */
+type Starts = { readonly catnap: ToolStarts; readonly byHand: ToolStarts };
+
 type Round = { readonly catnap: CatnapSwap; readonly bare: number; readonly again: number };
-export type Measured = { readonly level: BenchLevel; readonly engine: string; readonly rounds: readonly Round[] };
+export type Measured = {
+  readonly level: BenchLevel;
+  readonly engine: string;
+  readonly rounds: readonly Round[];
+  readonly starts?: Starts;
+};
 export type Terms = { readonly rounds: number; readonly warmUp: number; readonly limit: () => AbortSignal };
 
 const MODELS = ['alpha', 'beta'] as const;
@@ -65,16 +76,30 @@ export async function measureLevel(level: BenchLevel, terms: Terms): Promise<Mea
     }
     for (const hand of hands) await hand.start(recipes, terms.limit());
     const rounds: Round[] = [];
+    const started = (): Starts | undefined => {
+      const [mine, theirs] = [field.starts?.(), hands[0].starts];
+      return mine && theirs && { catnap: mine, byHand: theirs };
+    };
+    let before: Starts | undefined;
     for (let round = 0; round < terms.warmUp + terms.rounds; round += 1) {
+      if (round === terms.warmUp) before = started();
       const swaps = await inTurn(MODELS[round % 2] ?? 'alpha', round, catnap, hands, terms.limit);
       if (round >= terms.warmUp) rounds.push(swaps);
     }
-    return { level, engine: field.engine, rounds };
+    const after = started();
+    const starts = before &&
+      after && { catnap: gain(before.catnap, after.catnap), byHand: gain(before.byHand, after.byHand) };
+    return { level, engine: field.engine, rounds, ...(starts !== undefined && { starts }) };
   } finally {
     await Promise.all([catnap.stop(), ...hands.map((hand) => hand.stop())]);
     rmSync(folder, { recursive: true, force: true });
   }
 }
+
+const gain = (from: ToolStarts, to: ToolStarts): ToolStarts => ({
+  'nvidia-smi': to['nvidia-smi'] - from['nvidia-smi'],
+  'cuda-checkpoint': to['cuda-checkpoint'] - from['cuda-checkpoint'],
+});
 
 async function inTurn(
   model: string,
@@ -142,6 +167,7 @@ function labField(level: LabLevel, folder: string): Field {
     config: { ...lab.root, models: { alpha: model('lab/alpha'), beta: model('lab/beta') } },
     byHand: (own) => new LabByHand(new Lab(own, gpus), level, own),
     env: lab.env,
+    starts: () => startsIn(lab),
   };
 }
 
@@ -190,6 +216,12 @@ export function levelReport(all: readonly Measured[]): string {
     ms(median(rounds.map(({ catnap }) => catnap.answerMs))),
     ms(median(rounds.map(({ catnap }) => restOf(catnap)))),
   ]);
+  const starts = all.flatMap(({ level, rounds, starts: found }) => {
+    if (found === undefined) return [];
+    const each = (tool: keyof ToolStarts): string[] =>
+      [found.catnap, found.byHand].map((who) => (who[tool] / rounds.length).toFixed(1));
+    return [[level, ...each('nvidia-smi'), ...each('cuda-checkpoint')]];
+  });
   const heads = [
     'Level',
     'Engine',
@@ -205,8 +237,13 @@ export function levelReport(all: readonly Measured[]): string {
     table(heads, rows),
     "Where catnap's time goes, medians, ms:",
     table(['Level', ...LEGS, 'answer', 'the rest'], parts),
+    ...(starts.length === 0
+      ? []
+      : ['Programs started for one swap, each a process of its own:', table(STARTS, starts)]),
   ].join('\n\n');
 }
+
+const STARTS = ['Level', 'nvidia-smi by catnap', 'by hand', 'cuda-checkpoint by catnap', 'by hand'];
 
 const restOf = ({ totalMs, answerMs, legs }: CatnapSwap): number =>
   totalMs - answerMs - Object.values(legs).reduce((sum, part) => sum + part, 0);
