@@ -15,6 +15,7 @@ import type { ConfigInput } from '../../src/config/schema.ts';
 import { Random } from '../../src/simulate/random.ts';
 import { chatBody, JSON_BODY, type Catnap } from './catnap.ts';
 import { ask, type Asking, type Reply } from './client.ts';
+import { Crowd } from './crowd.ts';
 import { EventStream } from './event-stream.ts';
 
 const ENGINE = join(import.meta.dirname, '../fixtures/engine.ts');
@@ -41,9 +42,6 @@ export const STORM: ConfigInput = {
   },
 };
 
-/** So long may anything take that a storm asks for. */
-const LIMIT_MS = 30_000;
-
 type Order = {
   readonly method: string;
   readonly path: string;
@@ -61,61 +59,51 @@ export type StormEnd = {
   readonly orders: number;
 };
 
+export type StormTerms = {
+  readonly secs: number;
+  readonly seed: number;
+  /** Whoever else is in the crowd. Models may come and go by what he does. */
+  readonly besides?: (crowd: Crowd, random: Random) => Promise<unknown>;
+};
+
 /** Operators, clients and lookers-on at once, each after a sequence of its own. Every answer must be one of those that are allowed, and come. */
-export async function adminStorm(catnap: Catnap, secs: number, seed: number): Promise<StormEnd> {
-  const wrong: string[] = [];
+export async function adminStorm(catnap: Catnap, { secs, seed, besides }: StormTerms): Promise<StormEnd> {
+  const all = new Crowd(secs);
+  const { wrong } = all;
+  const allowed = besides === undefined ? ALLOWED : new Set([...ALLOWED, '404 model_not_found']);
   let sent = 0;
   let left = 0;
   let orders = 0;
-  const until = performance.now() + secs * 1_000;
-  const goesOn = (): boolean => performance.now() < until && wrong.length === 0;
-
-  /** Whatever it is, it ends; and nothing is a bug of ours. */
-  const bounded = async <T>(what: string, work: Promise<T>): Promise<T | undefined> => {
-    const over = new AbortController();
-    const late = pause(LIMIT_MS, undefined, { signal: over.signal }).then(
-      () => void wrong.push(`${what} hangs`),
-      () => {}, // it came in time
-    );
-    try {
-      return await Promise.race([work, late.then(() => undefined)]);
-    } catch (error) {
-      wrong.push(`${what}: ${String(error)}`);
-      return undefined;
-    } finally {
-      over.abort();
-    }
-  };
 
   const operator = async (random: Random): Promise<void> => {
-    while (goesOn()) {
-      const order = orderOf(random, await someRequest(catnap, random));
+    while (all.goesOn) {
+      const order = orderOf(random, await someRequest(catnap, random), besides !== undefined);
       const what = `${order.method} ${order.path} ${JSON.stringify(order.body ?? '')}`;
       const { method, path, body } = order;
       const asking: Asking = { method, headers: JSON_BODY, ...(body && { body: JSON.stringify(body) }) };
-      const reply = await bounded(what, catnap.ask(path, asking));
+      const reply = await all.bounded(what, catnap.ask(path, asking));
       orders++;
       if (reply !== undefined) wrong.push(...flaws(what, reply, order));
     }
   };
 
   const client = async (random: Random): Promise<void> => {
-    while (goesOn()) {
+    while (all.goesOn) {
       const model = random.pick(MODELS);
       sent++;
       const stream = random.chance(0.4);
       const what = `${stream ? 'stream' : 'chat'} of ${model}`;
       const leave = random.chance(0.2) ? AbortSignal.timeout(random.int(1, 60)) : undefined;
-      const told = await bounded(what, stream ? streamed(catnap, model, leave) : asked(catnap, model));
+      const told = await all.bounded(what, stream ? streamed(catnap, model, leave) : asked(catnap, model));
       if (told === 'left') left++;
-      if (told !== undefined && !ALLOWED.has(told)) wrong.push(`${what}: ${told}`);
+      if (told !== undefined && !allowed.has(told)) wrong.push(`${what}: ${told}`);
     }
   };
 
   const looker = async (random: Random): Promise<void> => {
-    while (goesOn()) {
+    while (all.goesOn) {
       const [path, schema] = random.pick(LOOKS);
-      const reply = await bounded(path, catnap.get(path));
+      const reply = await all.bounded(path, catnap.get(path));
       if (reply === undefined) continue;
       const read = schema.safeParse(JSON.parse(reply.text));
       if (reply.status !== 200 || !read.success) wrong.push(`${path}: ${reply.status} ${reply.text.slice(0, 300)}`);
@@ -125,7 +113,8 @@ export async function adminStorm(catnap: Catnap, secs: number, seed: number): Pr
   };
 
   const crowd = [client, client, client, client, operator, operator, operator, looker, looker];
-  await Promise.all(crowd.map((act, at) => act(new Random(seed * 100 + at))));
+  const acts = besides === undefined ? crowd : [...crowd, (random: Random) => besides(all, random)];
+  await Promise.all(acts.map((act, at) => act(new Random(seed * 100 + at))));
   return { wrong, sent, left, orders };
 }
 
@@ -154,12 +143,18 @@ const GIVEN_UP = [
   [503, 'engine_failed'],
 ] as const;
 
+/** The config has the model no more. */
+const NOBODY = [
+  [404, 'unknown_model'],
+  [404, 'model_not_found'],
+] as const;
+
 /** One thing an operator may do. */
-function orderOf(random: Random, request: string | undefined): Order {
+function orderOf(random: Random, request: string | undefined, comeAndGo: boolean): Order {
   const model = random.pick(MODELS);
   const at = `/v1/admin/models/${random.chance(0.5) ? model : encodeURIComponent(model)}`;
   const how = random.pick(['', '?wait=false', '?timeout_s=0.05', '?wait=false&timeout_s=1']);
-  const may = [...CLASHES, ...GIVEN_UP];
+  const may = [...CLASHES, ...GIVEN_UP, ...(comeAndGo ? NOBODY : [])];
   const told = { method: 'POST', may };
   switch (random.int(0, 11)) {
     case 0:
