@@ -25,6 +25,8 @@ export type Sight = {
   readonly served: number;
   /** Since when it has nothing to do; undefined while it is busy. */
   readonly idleSince: Millis | undefined;
+  /** When its last turn ended; undefined when it had none. */
+  readonly leftAt: Millis | undefined;
   /** What it takes to bring it back from where it is, and from where it would be put, seldom exceeded. */
   readonly comeMs: number;
   readonly comeBackMs: number;

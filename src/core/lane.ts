@@ -1,6 +1,6 @@
 import { Heap } from './heap.ts';
 import { after, FOREVER, type Millis, type TicketId } from './kinds.ts';
-import { isBefore, type Batch, type Place } from './place.ts';
+import { Batch, isBefore, type Place } from './place.ts';
 
 /** A ticket in line. A `load` is an operator's wish for the model: it waits its turn as a request does and takes no lease. */
 export type Waiting = Place & {
@@ -145,7 +145,8 @@ export class Lane {
   }
 
   #firstOf(batch: Batch): number {
-    return this.#waiting.findIndex((waiting) => batch.has(waiting));
+    // A long line is not gone through for nobody.
+    return batch === Batch.none ? -1 : this.#waiting.findIndex((waiting) => batch.has(waiting));
   }
 
   #takeAt(at: number): Held | undefined {

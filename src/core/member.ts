@@ -112,6 +112,7 @@ export class Member {
   /** Whether others have made room because its start ran out of memory, and who they are. */
   roomAsked = false;
   roomFrom: readonly Member[] = [];
+  leftAt: Sight['leftAt'];
   /** Operators who wait for it to be gone; while there are any, nobody new is let in line. */
   unloads: TicketId[] = [];
   sleepLevel: SleepLevel;
@@ -369,6 +370,7 @@ export class Member {
       onSince: on?.since ?? millis(0),
       served: on?.served ?? 0,
       idleSince: on?.idleSince,
+      leftAt: this.leftAt,
       comeMs: costs.comeMs(this.level),
       comeBackMs: costs.comeMs(this.sleepLevel),
       goMs: costs.goMs(this.sleepLevel),

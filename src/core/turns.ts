@@ -179,6 +179,7 @@ export class Turns {
     if (!onlyOperatorsBring(member) || member.lane.hasLoad)
       for (const { ticket } of member.lane.takeBound()) this.#replies.refuseBound(ticket, member.model);
     member.lane.resume(now);
+    if (part.kind === 'on' || part.kind === 'draining') member.leftAt = now;
     member.part = { kind: 'leaving', for: swap, goal };
     this.#replies.setGoal(member.phases.keys(), goal, atOnce);
   }

@@ -15,6 +15,7 @@ export type Outcome = {
   /** How much of the time an engine was on its way in or out, and how much of it was spent on waiting for one to have done with its work. */
   readonly swappingShare: number;
   readonly drainingShare: number;
+  readonly longestDrainMs: number;
   /** How many events the stage handled. */
   readonly events: number;
   readonly timeline: readonly Stretch[];
@@ -49,6 +50,7 @@ export class Tally {
   #movingSince = 0;
   #movingMs = 0;
   #drainMs = 0;
+  #longestDrainMs = 0;
   #swaps = 0;
   #rejected = 0;
   #left = 0;
@@ -76,7 +78,10 @@ export class Tally {
 
   told(fact: Fact, _now: Millis): void {
     if (fact.kind === 'swap-planned') this.#swaps++;
-    if (fact.kind === 'swap-finished') this.#drainMs += fact.record.legs.drain ?? 0;
+    if (fact.kind !== 'swap-finished') return;
+    const { drain = 0 } = fact.record.legs;
+    this.#drainMs += drain;
+    this.#longestDrainMs = Math.max(this.#longestDrainMs, drain);
   }
 
   moved(model: ModelId, kind: EnginePhase['kind'], now: Millis): void {
@@ -106,6 +111,7 @@ export class Tally {
       spanMs,
       swappingShare: this.#movingMs / spanMs,
       drainingShare: this.#drainMs / spanMs,
+      longestDrainMs: this.#longestDrainMs,
       events,
       timeline: this.#stretches,
     };

@@ -5,9 +5,8 @@ import { after, millis, FOREVER, type Millis } from '../kinds.ts';
 import { allIdle, latest, mayLeaveAt, someIdle, swapMs, swapTo } from './leaving.ts';
 import { stay, type Policy, type PolicyTerms } from './policy.ts';
 
-/** Nobody's part of a round is taken for less or more than this: what is not known yet must not starve anybody. */
-const LEAST_SHARE = 0.05;
-const MOST_SHARE = 0.95;
+/** So much of a round is dealt out evenly, whatever anybody is asked for: what is not known yet must not starve anybody. The parts of all are one round. */
+const EVENLY = 0.1;
 /** A hold is looked at again this much later at least. */
 const LEAST_HOLD_MS = 1;
 
@@ -20,11 +19,13 @@ const LEAST_HOLD_MS = 1;
  * 3. They are busy, and there is time left: look again when it is over.
  * 4. They are busy, and it is over: they go once they have had their part of a round in which `serving_share` of the time is spent on serving. So
  *    when more is wanted than can be done in time, everybody is late in the same proportion, and the time is not spent on swaps.
+ * Who waits longest is next, until somebody has waited for too long: then it is the model that has been away longest, so that none has two turns before
+ * another that is waited for has one.
  */
 export const slack =
   (terms: PolicyTerms): Policy =>
   (sight) => {
-    const [first] = sight.candidates;
+    const first = firstOf(sight, terms);
     if (first === undefined) return stay;
     const { now } = sight;
     const leaversOfFirst = makeRoom(sight, first);
@@ -50,6 +51,22 @@ export const slack =
     return at <= now ? swapTo(idle.to, idle.leavers, 'none') : { kind: 'look-again', at };
   };
 
+/** The one that waits longest; once that is too long for one at least, the one whose model has been away longest. */
+function firstOf({ candidates, now }: StageSight, { maxWaitMs }: PolicyTerms): Candidate | undefined {
+  const [first] = candidates;
+  if (first === undefined || after(first.first.rank, maxWaitMs) > now) return first;
+  let longest = first;
+  for (const candidate of candidates) {
+    // Nobody has been away for longer than its first has waited.
+    if (candidate.first.rank >= awaySince(longest)) break;
+    if (awaySince(candidate) < awaySince(longest)) longest = candidate;
+  }
+  return longest;
+}
+
+/** Since when somebody waits for a turn of it: what it left behind in its last one counts from the end of that. */
+const awaySince = ({ first: { rank }, leftAt = rank }: Candidate): Millis => latest([rank, leftAt]);
+
 /** The latest moment at which the first swap may begin so that nobody has to wait for too long, if one follows the other. */
 function latestStartOf(sight: StageSight, leavers: readonly Sight[], { maxWaitMs }: PolicyTerms): Millis {
   const { now, candidates } = sight;
@@ -73,7 +90,7 @@ function floorOf(leaver: Sight, sight: StageSight, { servingShare }: PolicyTerms
   if (!isBusy(leaver)) return leaver.onSince;
   const contention = sight.contention();
   const share = shareOf(leaver.logWork, logSum(leaver.logWork, contention.logWork));
-  const part = Math.min(Math.max(share, LEAST_SHARE), MOST_SHARE);
+  const part = EVENLY / (sight.candidates.length + 1) + (1 - EVENLY) * share;
   const roundMs = contention.cycleMs + leaver.comeBackMs + leaver.drainMs + leaver.goMs;
   return after(leaver.onSince, ((part * servingShare) / (1 - servingShare)) * roundMs);
 }

@@ -53,6 +53,11 @@ export const POLICY: readonly Mutant[] = [
     'worthMost(sight) ?? { to: first, leavers: leaversOfFirst }',
   ),
   slack('slack lets in whoever fits before whoever is late', 'late || room <= 0', 'room <= 0'),
+  slack(
+    'slack lets one have two turns before another has one',
+    'if (awaySince(candidate) < awaySince(longest))',
+    'if (candidate.first.rank < longest.first.rank)',
+  ),
   contenders(
     'others pass whoever has waited for too long',
     '<= now ? [first] : candidates',

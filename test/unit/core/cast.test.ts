@@ -16,6 +16,7 @@ const a = (name: string, part: PartKind, { cost = 1, since = 0, busy = false }: 
   onSince: millis(since),
   served: 0,
   idleSince: undefined,
+  leftAt: undefined,
   comeMs: 0,
   comeBackMs: 0,
   goMs: 0,

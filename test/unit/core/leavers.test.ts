@@ -16,6 +16,7 @@ const plain: Sight = {
   onSince: millis(0),
   served: 1,
   idleSince: millis(0),
+  leftAt: undefined,
   comeMs: 0,
   comeBackMs: 0,
   goMs: 0,

@@ -19,6 +19,7 @@ const model = (name: string): Sight => ({
   onSince: millis(0),
   served: 0,
   idleSince: undefined,
+  leftAt: undefined,
   comeMs: 2 * SECOND,
   comeBackMs: 2 * SECOND,
   goMs: 2 * SECOND,

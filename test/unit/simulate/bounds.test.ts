@@ -1,70 +1,12 @@
 import fc from 'fast-check';
 import { describe, test } from 'vitest';
-import { FOREVER, millis } from '../../../src/core/kinds.ts';
-import { compare, DISCIPLINES } from '../../../src/simulate/compare.ts';
-import { GENERATORS, manyModels } from '../../../src/simulate/generators.ts';
-import type { Outcome } from '../../../src/simulate/tally.ts';
-import type { Arrival, Workload } from '../../../src/simulate/workload.ts';
+import { millis } from '../../../src/core/kinds.ts';
+import { POLICY_NAMES } from '../../../src/core/policy/index.ts';
+import { DISCIPLINES } from '../../../src/simulate/compare.ts';
 import { timeline } from '../../../src/simulate/drawing.ts';
-
-const SECOND = 1_000;
-
-type World = {
-  readonly workload: Workload;
-  readonly maxWaitMs: number;
-  readonly servingShare?: number;
-  readonly holds?: boolean;
-  readonly comeMs: number;
-  readonly goMs: number;
-  readonly places?: number;
-  readonly stepMs?: number;
-};
-
-/** The time is given in whole turns, and those that lie at the ends of what is looked at count as well. */
-const SHARE_IS_OFF_BY = 0.1;
-
-function play(discipline: string, world: World): Outcome {
-  const { workload, maxWaitMs, servingShare = 0.8, holds = true, comeMs, goMs, places = 16, stepMs = 0 } = world;
-  const outcome = compare({
-    workload: () => workload,
-    disciplines: [discipline],
-    stage: { capacity: 1, drains: true, drainMs: 600 * SECOND, minActiveMs: 0, priorityStepMs: stepMs },
-    terms: { maxWaitMs, coalesceMs: 2_000, amortization: 0.5, tickMs: 500, quantumMs: 2_000, servingShare, holds },
-    model: () => ({
-      cost: 1,
-      replicas: 1,
-      targetInflight: places,
-      maxWaiting: 1_000_000,
-      patienceMs: FOREVER,
-      sleepLevel: 1,
-      costs: { 'come:5': known(comeMs), 'come:1': known(comeMs), 'go:1': known(goMs) },
-    }),
-    times: () => ({ comeMs, goMs }),
-  }).get(discipline);
-  if (outcome === undefined) throw new Error(`${discipline} was not played`);
-  return outcome;
-}
-
-const known = (ms: number) => ({ ms, spreadMs: 0, samples: 9 });
-
-/** Requests for each model at equal distances. */
-function regular(rates: readonly number[], serviceMs: number, spanMs: number): Workload {
-  const arrivals: Arrival[] = rates.flatMap((perSec, n) => {
-    const gapMs = SECOND / perSec;
-    const count = Math.floor(spanMs / gapMs);
-    return Array.from({ length: count }, (_, k) => ({ at: millis((k + n / 10) * gapMs), model: `m${n}`, serviceMs }));
-  });
-  return { name: 'regular', models: rates.map((_, n) => `m${n}`), arrivals: arrivals.toSorted((a, b) => a.at - b.at) };
-}
-
-/** The longest time each model was not awake, between its turns, up to a moment. */
-function absences({ timeline: stretches, byModel }: Outcome, untilMs: number): readonly number[] {
-  return [...byModel.keys()].map((model) => {
-    const awake = stretches.filter((stretch) => stretch.model === model && stretch.phase === 'awake');
-    const gaps = awake.slice(1).map(({ fromMs }, n) => fromMs - (awake[n]?.toMs ?? 0));
-    return Math.max(0, ...gaps.filter((_, n) => (awake[n + 1]?.fromMs ?? 0) <= untilMs));
-  });
-}
+import { GENERATORS, manyModels } from '../../../src/simulate/generators.ts';
+import type { Arrival, Workload } from '../../../src/simulate/workload.ts';
+import { play, regular, SECOND, total, turnsOf, type World } from './play.ts';
 
 describe('under slack', () => {
   test('nobody waits for longer than max_wait_secs and the drains, when that can be done', ({ expect }) => {
@@ -91,73 +33,6 @@ describe('under slack', () => {
       { numRuns: 20 },
     );
   });
-
-  test('when it cannot be done, nobody is away for longer than a round takes', ({ expect }) => {
-    const worlds = fc.record({
-      models: fc.integer({ min: 2, max: 5 }),
-      serviceMs: fc.integer({ min: 1_500, max: 4_000 }),
-      costMs: fc.integer({ min: 500, max: 8_000 }),
-      share: fc.constantFrom(0.5, 0.8),
-    });
-    fc.assert(
-      fc.property(worlds, ({ models, serviceMs, costMs, share }) => {
-        const spanMs = 500 * SECOND;
-        const perSec = (3 * 4 * SECOND) / (serviceMs * models);
-        const workload = regular(
-          Array.from({ length: models }, () => perSec),
-          serviceMs,
-          spanMs,
-        );
-        const times = { comeMs: costMs / 2, goMs: costMs / 2 };
-        const outcome = play('slack', { workload, maxWaitMs: SECOND, servingShare: share, places: 4, ...times });
-        const perSwap = costMs + serviceMs;
-        const bound = perSwap * (((models - 1) * share) / (1 - share) + models);
-        // The one who has waited longest is next, and that may be the same model twice before another has its turn.
-        for (const absence of absences(outcome, spanMs)) expect(absence).toBeLessThanOrEqual(2 * bound);
-      }),
-      { numRuns: 8 },
-    );
-  });
-
-  test('when it cannot be done, each model gets its share of the time', ({ expect }) => {
-    const spanMs = 1_000 * SECOND;
-    const workload = regular([6, 3, 1], 2_000, spanMs);
-    const outcome = play('slack', { workload, maxWaitMs: 20 * SECOND, comeMs: 2_000, goMs: 2_000, places: 4 });
-    const awake = workload.models.map((model) =>
-      outcome.timeline
-        .filter((stretch) => stretch.model === model && stretch.phase === 'awake' && stretch.toMs <= spanMs)
-        .reduce((sum, { fromMs, toMs }) => sum + toMs - fromMs, 0),
-    );
-    const total = awake.reduce((sum, ms) => sum + ms, 0);
-    const shares = awake.map((ms) => ms / total);
-    for (const [n, due] of [0.6, 0.3, 0.1].entries()) expect(Math.abs((shares[n] ?? 0) - due)).toBeLessThan(0.08);
-    expect(total / spanMs).toBeGreaterThan(0.75);
-  });
-
-  test('when it cannot be done, each model gets its share of the time, whatever it is asked for', ({ expect }) => {
-    const spanMs = 600 * SECOND;
-    const one = fc.integer({ min: 2, max: 8 });
-    fc.assert(
-      fc.property(fc.tuple(one, one, one), fc.integer({ min: 200, max: 4_000 }), (weights, costMs) => {
-        const sum = weights.reduce((total, weight) => total + weight, 0);
-        const due = weights.map((weight) => weight / sum);
-        const rates = due.map((share) => 6 * share);
-        const workload = regular(rates, 2_000, spanMs);
-        const swap = { comeMs: costMs / 2, goMs: costMs / 2 };
-        const outcome = play('slack', { workload, maxWaitMs: 20 * SECOND, places: 4, ...swap });
-        const awake = workload.models.map((model) =>
-          outcome.timeline
-            .filter((stretch) => stretch.model === model && stretch.phase === 'awake' && stretch.toMs <= spanMs)
-            .reduce((total, { fromMs, toMs }) => total + toMs - fromMs, 0),
-        );
-        const total = awake.reduce((all, ms) => all + ms, 0);
-        for (const [n, share] of due.entries())
-          expect(Math.abs((awake[n] ?? 0) / total - share)).toBeLessThan(SHARE_IS_OFF_BY);
-        expect(total / spanMs).toBeGreaterThan(0.75);
-      }),
-      { numRuns: 6 },
-    );
-  });
 });
 
 /** The same requests, all of them urgent, and among them one that is not and whose client leaves when it has no turn within the bound. */
@@ -174,29 +49,30 @@ function amongUrgent(
 }
 
 describe('a request of low priority', () => {
-  const OWN = ['fifo', 'cost_aware', 'time_slice', 'slack'];
-
-  test.for(OWN)('has its turn under %s while others are asked for urgently without end', (policy, { expect }) => {
-    const worlds = fc.record({
-      perSec: fc.double({ min: 0.5, max: 2, noNaN: true }),
-      serviceMs: fc.integer({ min: 500, max: 3_000 }),
-      comeMs: fc.integer({ min: 100, max: 3_000 }),
-      goMs: fc.integer({ min: 0, max: 1_000 }),
-      stepMs: fc.integer({ min: 0, max: 20_000 }),
-      at: fc.integer({ min: 0, max: 60_000 }),
-    });
-    fc.assert(
-      fc.property(worlds, ({ perSec, serviceMs, comeMs, goMs, stepMs, at }) => {
-        const maxWaitMs = 10 * SECOND;
-        const turnMs = comeMs + goMs + 2 * serviceMs + 2 * SECOND;
-        const low = { at, model: 'low', withinMs: 2 * stepMs + maxWaitMs + 3 * 4 * turnMs };
-        const workload = amongUrgent(regular([perSec, perSec], serviceMs, 600 * SECOND), low);
-        const outcome = play(policy, { workload, maxWaitMs, servingShare: 0.5, comeMs, goMs, stepMs });
-        expect(outcome.left).toBe(0);
-      }),
-      { numRuns: 15 },
-    );
-  });
+  test.for(POLICY_NAMES)(
+    'has its turn under %s while others are asked for urgently without end',
+    (policy, { expect }) => {
+      const worlds = fc.record({
+        perSec: fc.double({ min: 0.5, max: 2, noNaN: true }),
+        serviceMs: fc.integer({ min: 500, max: 3_000 }),
+        comeMs: fc.integer({ min: 100, max: 3_000 }),
+        goMs: fc.integer({ min: 0, max: 1_000 }),
+        stepMs: fc.integer({ min: 0, max: 20_000 }),
+        at: fc.integer({ min: 0, max: 60_000 }),
+      });
+      fc.assert(
+        fc.property(worlds, ({ perSec, serviceMs, comeMs, goMs, stepMs, at }) => {
+          const maxWaitMs = 10 * SECOND;
+          const turnMs = comeMs + goMs + 2 * serviceMs + 2 * SECOND;
+          const low = { at, model: 'low', withinMs: 2 * stepMs + maxWaitMs + 3 * 4 * turnMs };
+          const workload = amongUrgent(regular([perSec, perSec], serviceMs, 600 * SECOND), low);
+          const outcome = play(policy, { workload, maxWaitMs, servingShare: 0.5, comeMs, goMs, stepMs });
+          expect(outcome.left).toBe(0);
+        }),
+        { numRuns: 15 },
+      );
+    },
+  );
 
   test('is not lost in the line of its own model either, when more is asked for than can be done', ({ expect }) => {
     const worlds = fc.record({
@@ -255,4 +131,88 @@ describe('every discipline', () => {
     expect(drawn).toContain('&lt;a&amp;b&gt;');
     expect(drawn).toContain('<rect');
   });
+});
+
+/** Times are kept with fractions. */
+const ROUNDING_MS = 1e-6;
+
+describe('every policy', () => {
+  const worlds = fc.record({
+    models: fc.integer({ min: 2, max: 5 }),
+    perSec: fc.double({ min: 0.02, max: 0.1, noNaN: true }),
+    serviceMs: fc.integer({ min: 500, max: 3_000 }),
+    comeMs: fc.integer({ min: 10, max: 5_000 }),
+    goMs: fc.integer({ min: 0, max: 2_000 }),
+  });
+  const evenly = (models: number, perSec: number): readonly number[] => Array.from({ length: models }, () => perSec);
+
+  test.for(POLICY_NAMES)('%s lets nobody wait for longer than a round beyond max_wait_secs', (policy, { expect }) => {
+    fc.assert(
+      fc.property(worlds, ({ models, perSec, serviceMs, comeMs, goMs }) => {
+        // What is at work when a turn ends, what was granted in it, and the shortest turn there is.
+        const roundMs = models * (comeMs + goMs + 3 * serviceMs + 2_500);
+        const maxWaitMs = 2 * roundMs;
+        // One of them always has something to do.
+        const workload = regular([(3 * SECOND) / serviceMs, ...evenly(models - 1, perSec)], serviceMs, 200 * SECOND);
+        const outcome = play(policy, { workload, maxWaitMs, servingShare: 0.5, comeMs, goMs });
+        expect(outcome.served).toBe([...workload.arrivals].length);
+        expect(outcome.waits.maxMs).toBeLessThanOrEqual((policy === 'fifo' ? 0 : maxWaitMs) + roundMs);
+      }),
+      { numRuns: 8 },
+    );
+  });
+
+  test.for(POLICY_NAMES)(
+    '%s wakes nobody for nothing, and leaves everybody on for min_active_secs',
+    (policy, { expect }) => {
+      const longer = fc.tuple(worlds, fc.integer({ min: 0, max: 9_000 }));
+      fc.assert(
+        fc.property(longer, ([{ models, perSec, serviceMs, comeMs, goMs }, minActiveMs]) => {
+          const workload = regular(evenly(models, 5 * perSec), serviceMs, 300 * SECOND);
+          const outcome = play(policy, { workload, maxWaitMs: 5 * SECOND, comeMs, goMs, minActiveMs });
+          for (const [n, { count }] of [...outcome.byModel.values()].entries()) {
+            const turns = turnsOf(outcome)[n] ?? [];
+            expect(turns.length).toBeLessThanOrEqual(count);
+            for (const { fromMs, toMs } of turns)
+              expect(toMs - fromMs).toBeGreaterThanOrEqual(minActiveMs - ROUNDING_MS);
+          }
+        }),
+        { numRuns: 15 },
+      );
+    },
+  );
+
+  test.for(POLICY_NAMES)(
+    '%s serves no larger part of the time than its longest absence allows',
+    (policy, { expect }) => {
+      const busy = fc.record({
+        models: fc.integer({ min: 2, max: 5 }),
+        costMs: fc.integer({ min: 500, max: 4_000 }),
+        maxWaitMs: fc.integer({ min: 1_000, max: 8_000 }),
+        share: fc.constantFrom(0.3, 0.6, 0.8),
+      });
+      fc.assert(
+        fc.property(busy, ({ models, costMs, maxWaitMs, share }) => {
+          const spanMs = 60 * SECOND;
+          const workload = regular(evenly(models, 22 / models), 100, spanMs);
+          const times = { comeMs: costMs / 2, goMs: costMs / 2 };
+          const outcome = play(policy, { workload, maxWaitMs, servingShare: share, places: 2, ...times });
+          const turns = turnsOf(outcome);
+          // Whole rounds only: what is cut off at the ends is in nobody's absence.
+          const [from, to] = [
+            turns[0]?.[1]?.fromMs ?? 0,
+            turns[0]?.findLast(({ fromMs }) => fromMs <= spanMs)?.fromMs ?? 0,
+          ];
+          const served = total(
+            turns.flat().map((turn) => Math.max(0, Math.min(turn.toMs, to) - Math.max(turn.fromMs, from))),
+          );
+          const gaps = turns.flatMap((own) => own.slice(1).map(({ fromMs }, n) => fromMs - (own[n]?.toMs ?? 0)));
+          const longest = Math.max(...gaps);
+          fc.pre(to - from > 4 * longest);
+          expect(served / (to - from)).toBeLessThanOrEqual((longest - models * costMs) / (longest - costMs) + 1e-9);
+        }),
+        { numRuns: 6 },
+      );
+    },
+  );
 });
