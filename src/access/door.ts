@@ -80,13 +80,19 @@ export class Door {
 
   #denial(req: IncomingMessage, { row }: Reading, identity: Identity, visitor: Visitor): Denial | undefined {
     if (namesTwoHosts(req)) return { code: 'invalid_request', message: 'The request names two hosts. Name one.' };
-    if (row?.access === 'open') return undefined;
+    // Probes say nothing but that catnap is there.
+    if (row?.access === 'open') return row.path === '/metrics' ? this.mayRead(req) : undefined;
     // What is refused to everybody is refused in the words of the data plane, to those who may ask it.
     if (row?.access === 'admin' && row.use !== 'refused') return visitor.maySteer();
     const infers = this.#mayInfer(req, row?.use === 'answered', identity);
     if (this.#serves?.whom !== 'operators') return infers;
     // Operators reach engines by their own paths, which is the only thing of an engine that is steering.
     return row?.path === UPSTREAM ? (visitor.maySteer() ?? infers) : elsewhere('Models are asked', this.#serves);
+  }
+
+  /** Whether whoever asks may read what is told to everybody. */
+  mayRead(req: IncomingMessage): Denial | undefined {
+    return this.#pages.mayRead(req);
   }
 
   #mayInfer(req: IncomingMessage, onlyReads: boolean, identity: Identity): Denial | undefined {

@@ -35,19 +35,30 @@ export class Pages {
     return undefined;
   }
 
+  /** Why a page may not read what is open. The others see nothing of it, as the browser does not show it to them. */
+  mayRead(req: IncomingMessage): Denial | undefined {
+    return this.#origins.has(ANY) ? undefined : this.#rebound(req);
+  }
+
   /** Why a page may not ask models. What only reads is left to the browser, which does not show it to the page. */
   mayInfer(req: IncomingMessage, { onlyReads, withKey }: { readonly onlyReads: boolean; readonly withKey: boolean }) {
     const { origin, host } = req.headers;
     if (this.#origins.has(ANY) && (origin !== undefined || onlyReads)) return undefined;
     if (origin !== undefined && this.#origins.has(origin)) return undefined;
     // A page is its own origin by name; without a key nothing else tells whose page it is, and to read it names no origin.
-    if (!withKey && (origin !== undefined || isBrowser(req))) {
-      const stranger = [host, hostInTarget(req.url ?? '')].find((name) => name !== undefined && !this.#hosts.has(name));
-      if (stranger !== undefined) return forbidden(unknownHost(stranger));
-    }
+    const rebound = withKey ? undefined : this.#rebound(req);
+    if (rebound !== undefined) return rebound;
     if (origin === undefined) return onlyReads ? undefined : embedded(req);
     if ((onlyReads && isRead(req)) || sameHost(origin, host)) return undefined;
     return forbidden(`Web pages of ${shown(origin)} may not ask models. \`cors_origins\` says which may.`);
+  }
+
+  /** Whether it comes from a page under a name that is not ours. */
+  #rebound(req: IncomingMessage): Denial | undefined {
+    const { origin, host } = req.headers;
+    if (origin === undefined && !isBrowser(req)) return undefined;
+    const stranger = [host, hostInTarget(req.url ?? '')].find((name) => name !== undefined && !this.#hosts.has(name));
+    return stranger === undefined ? undefined : forbidden(unknownHost(stranger));
   }
 }
 

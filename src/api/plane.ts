@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { getRequestListener, RequestError } from '@hono/node-server';
 import { Hono } from 'hono';
 import { methodNotAllowed } from 'hono/method-not-allowed';
+import type { Door } from '../access/door.ts';
 import { originForm } from '../access/path.ts';
 import type { Visitor } from '../access/visitor.ts';
 import { adminModels } from './admin/models.ts';
@@ -46,9 +47,18 @@ export function controlPlane(deps: ControlDeps): Plane {
   return asPlane(app, deps.bug, isControlPath);
 }
 
+type MetricsDeps = Pick<ControlDeps, 'metrics' | 'bug'> & {
+  /** The door of the config in use. */
+  readonly door: () => Pick<Door, 'mayRead'>;
+};
+
 /** The port that only Prometheus reads: `/metrics` and nothing else. */
-export function metricsPlane({ metrics, bug }: Pick<ControlDeps, 'metrics' | 'bug'>): OpenPlane {
+export function metricsPlane({ metrics, bug, door }: MetricsDeps): OpenPlane {
   const app = plainApp(bug);
+  app.use(async (c, next) => {
+    const denial = door().mayRead(c.env.incoming);
+    return denial === undefined ? next() : refuse(c, denial.code, denial.message);
+  });
   app.route('/', scrape(metrics));
   const answer = listenerOf(app, bug);
   return (req, res) => void answer(req, res).catch(bug);

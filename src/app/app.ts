@@ -5,6 +5,7 @@ import { systemPrograms } from '../adapters/programs.ts';
 import { residentBytes } from '../adapters/resident-memory.ts';
 import { readTlsPair } from '../adapters/tls-files.ts';
 import type { ReloadEnd, ReloadWish } from '../api/admin/reload.ts';
+import type { Door } from '../access/door.ts';
 import { metricsPlane } from '../api/plane.ts';
 import type { Changes } from '../config/reload/changes.ts';
 import type { Config } from '../config/schema.ts';
@@ -313,7 +314,8 @@ export class App {
     const own = (this.#reception = reception(this.#settings(), this.#means));
     const tls = config.tls === undefined ? undefined : await readTlsPair(config.tls);
     const { metricsPortAsked, unconfigured, before } = this.#options;
-    const plane = metricsPlane({ metrics: this.#means.scrape, bug });
+    const door = (): Door => (this.#reception ?? own).main.door;
+    const plane = metricsPlane({ metrics: this.#means.scrape, bug, door });
     await this.#listeners.open({
       config,
       reception: own,

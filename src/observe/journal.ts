@@ -9,11 +9,15 @@ export type JournalEntry = {
   readonly fact: Fact;
 };
 
+/** So many swaps are kept, however many requests have ended since. */
+const MOST_SWAPS = 1_000;
+
 /** The last facts, in memory. Numbers only grow, so a reader knows what it has missed. */
 export class Journal implements Reporter {
   readonly #clock: Clock;
   readonly #limit: number;
   readonly #ring: JournalEntry[] = [];
+  readonly #swaps: JournalEntry[] = [];
   readonly #listeners = new Set<() => void>();
   #last = 0;
 
@@ -31,7 +35,9 @@ export class Journal implements Reporter {
     // The end of a request tells all of it; its steps would only push out what is rarer.
     if (fact.kind === 'request-arrived' || fact.kind === 'request-granted') return;
     this.#last += 1;
-    this.#ring[this.#last % this.#limit] = { seq: this.#last, at: this.#clock.wallTime(), fact };
+    const entry = { seq: this.#last, at: this.#clock.wallTime(), fact };
+    this.#ring[this.#last % this.#limit] = entry;
+    if (fact.kind === 'swap-finished' && this.#swaps.push(entry) > MOST_SWAPS) this.#swaps.shift();
     for (const listener of this.#listeners) listener();
   }
 
@@ -39,6 +45,11 @@ export class Journal implements Reporter {
   watch(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
+  }
+
+  /** The ends of the last swaps, oldest first. */
+  get swaps(): readonly JournalEntry[] {
+    return this.#swaps;
   }
 
   /** What came after entry `seq`, oldest first and at most so many, and how many of those are no longer kept. */

@@ -44,6 +44,33 @@ test('explicit models that are enabled are loaded at start, as far as they fit',
   expect(catnap.facts('warned').map(({ msg }) => msg)).toEqual([expect.stringContaining('no room to load b')]);
 });
 
+test('those of `preload` are loaded at start, in the order of the config, whoever they are for', async ({
+  expect,
+  start,
+}) => {
+  const one = { ...stub, footprint: { gpu_mib: 1 } };
+  const catnap = await start({
+    gpu: { capacity_mib: 2 },
+    preload: ['d', 'c', 'b'],
+    models: {
+      a: one,
+      b: { ...one, enabled: false },
+      c: { ...one, activation: 'explicit' },
+      d: one,
+    },
+  });
+  await catnap.fact('swap-finished', { result: 'done' }, 2);
+  const { models } = await catnap.models();
+  expect(models.map(({ name, runtime_state: state }) => [name, state])).toEqual([
+    ['a', 'unloaded'],
+    ['b', 'loaded'],
+    ['c', 'loaded'],
+    ['d', 'unloaded'],
+  ]);
+  expect(catnap.facts('warned').map(({ msg }) => msg)).toEqual([expect.stringContaining('no room to load d')]);
+  expect((await catnap.chat('b')).status).toBe(200);
+});
+
 test('an unload refuses who waits and who comes, and lets who is served finish, whatever becomes of its caller', async ({
   expect,
   start,

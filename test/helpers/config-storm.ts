@@ -8,10 +8,10 @@ import type { Crowd } from './crowd.ts';
 type Answer = readonly [status: number, code: string | undefined];
 
 /** Configs like the first one, each time with other models and other settings of them; and some that cannot be used. */
-export type Variation = { readonly config: ConfigInput; readonly may: Answer };
+type Variation = { readonly config: ConfigInput; readonly may: Answer };
 
 /** Those of `keep` are always there, and as they are. */
-export function vary(config: ConfigInput, keep: readonly string[], random: Random): Variation {
+function vary(config: ConfigInput, keep: readonly string[], random: Random): Variation {
   const models = Object.fromEntries(
     Object.entries(config.models).flatMap(([name, model]): [string, ModelInput][] => {
       if (keep.includes(name)) return [[name, model]];

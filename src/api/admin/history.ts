@@ -17,6 +17,8 @@ export interface History {
   readonly last: number;
   /** The oldest ones first, at most so many. */
   since(seq: number, most?: number): { readonly entries: readonly Entry[]; readonly missed: number };
+  /** The ends of the last swaps, the oldest ones first. */
+  readonly swaps: readonly Entry[];
   /** Calls back after everything new, until the returned function is called. */
   watch(listener: () => void): () => void;
 }
@@ -77,9 +79,8 @@ export function history(deps: ControlDeps): Hono<Visited> {
     const limit = countOf(c.req.query('limit'), USUAL_SWAPS, MOST_SWAPS);
     if (limit === undefined) return refuse(c, 'invalid_request', `limit must be from 1 to ${MOST_SWAPS}.`, 'limit');
     const isHis = hisOf(deps, visitorOf(c).mayUse);
-    const swaps = journal
-      .since(0)
-      .entries.flatMap(({ at, fact: whole }) => {
+    const swaps = journal.swaps
+      .flatMap(({ at, fact: whole }) => {
         const fact = isHis === undefined ? whole : factFor(whole, isHis);
         return fact?.kind === 'swap-finished' ? [swapRow(at, fact.record)] : [];
       })

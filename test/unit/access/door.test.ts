@@ -155,6 +155,22 @@ describe('without an admin key, this machine alone may steer', () => {
   });
 });
 
+describe('a page that has pointed its own name at our address reads no metrics', () => {
+  const page = { 'accept-language': 'de' };
+  test.for([
+    [{ host: 'evil.example.com', ...page }, 'forbidden'],
+    [{ host: 'evil.example.com', 'sec-fetch-site': 'same-origin' }, 'forbidden'],
+    [{ host: 'evil.example.com' }, 'in'],
+    [{ host: 'gpu-box:3000', ...page }, 'in'],
+    [{ host: 'catnap.example.org', ...page }, 'in'],
+  ] as const)('%o', async ([headers, expected], { expect }) => {
+    for (const keys of [[], keysOf(APP, BOSS)]) {
+      expect(await verdict(openDoor({ keys }), { url: '/metrics', headers })).toBe(expected);
+      expect(await verdict(openDoor({ keys }), { url: '/health', headers })).toBe('in');
+    }
+  });
+});
+
 describe('no page of another may steer, whatever key its browser sends along', () => {
   const url = '/v1/admin/models';
   const cases: [Record<string, string>, string][] = [

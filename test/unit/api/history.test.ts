@@ -2,6 +2,7 @@ import { test } from 'vitest';
 import { systemClock } from '../../../src/adapters/system-clock.ts';
 import type { History } from '../../../src/api/admin/history.ts';
 import { controlPlane } from '../../../src/api/plane.ts';
+import { millis } from '../../../src/core/kinds.ts';
 import { Journal } from '../../../src/observe/journal.ts';
 import { listen } from './listener.ts';
 import { alpha, deps, model, phases, stage } from './scene.ts';
@@ -17,6 +18,9 @@ function watched(journal: Journal) {
       return journal.last;
     },
     since: (seq, most) => journal.since(seq, most),
+    get swaps() {
+      return journal.swaps;
+    },
     watch(listener) {
       const stop = journal.watch(listener);
       watchers.add(stop);
@@ -90,4 +94,25 @@ test('all that is kept is told, however much it is, and then what is new, once a
   expect(ids.every((id, at) => at === 0 || id > (ids[at - 1] ?? 0))).toBe(true);
   expect(missed).toBeLessThan(100);
   await expect.poll(() => watchers.size).toBe(0);
+});
+
+test('swaps are kept, however much happens between them', async ({ expect }) => {
+  const journal = new Journal(3, systemClock());
+  const record = {
+    id: 7,
+    to: alpha,
+    from: [],
+    totalMs: 1_200,
+    overheadMs: 0,
+    legs: {},
+    level: 5,
+    result: 'done',
+    startedAt: millis(0),
+  } as const;
+  journal.report({ kind: 'swap-finished', record });
+  for (let n = 0; n < 10; n++) journal.report(warned(`${n}`));
+  await using server = await listen(controlPlane(deps(view, { journal }).deps));
+  expect(JSON.parse((await server.ask('/v1/admin/swaps')).body).swaps).toMatchObject([
+    { id: 7, to: 'alpha', total_secs: 1.2 },
+  ]);
 });

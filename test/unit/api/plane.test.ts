@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, test } from 'vitest';
@@ -289,7 +290,8 @@ describe('probes', () => {
 
 describe('metrics', () => {
   test('are on the main port and on the one of their own, where nothing else is', async ({ expect }) => {
-    const { deps: given } = deps(calm);
+    const { deps: told } = deps(calm);
+    const given = { ...told, door: () => ({ mayRead: () => undefined }) };
     for (const plane of [controlPlane(given), metricsPlane(given)]) {
       await using server = await listen(plane);
       const { status, headers, body } = await server.ask('/metrics');
@@ -299,6 +301,14 @@ describe('metrics', () => {
     await using server = await listen(metricsPlane(given));
     expect((await server.ask('/v1/admin/models')).status).toBe(404);
     expect((await server.ask('/')).status).toBe(404);
+  });
+
+  test('are refused on a port of their own to whom the door refuses them', async ({ expect }) => {
+    const mayRead = ({ headers }: IncomingMessage) =>
+      headers['accept-language'] === undefined ? undefined : ({ code: 'forbidden', message: 'no' } as const);
+    await using server = await listen(metricsPlane({ ...deps(calm).deps, door: () => ({ mayRead }) }));
+    expect((await server.ask('/metrics', { headers: { 'accept-language': 'de' } })).status).toBe(403);
+    expect((await server.ask('/metrics')).status).toBe(200);
   });
 });
 
