@@ -49,7 +49,8 @@ export class AmdGpus implements Gpu {
     const sorted = cards.toSorted((a, b) => Number(a.slice(4)) - Number(b.slice(4)));
     const found = await Promise.all(sorted.map((card) => this.#device(card)));
     const devices = found.filter((device) => device !== undefined).map((device, index) => ({ ...device, index }));
-    if (devices.length > 0) return { kind: 'read', reading: { takenAt, devices, processes: [] } };
+    if (devices.length > 0)
+      return { kind: 'read', reading: { takenAt, cameAt: this.#clock.now(), devices, processes: [] } };
     return { kind: 'absent', reason: `there is no GPU of AMD in ${this.#folder}` };
   }
 

@@ -1,7 +1,7 @@
 import { millis, type Millis } from '../core/kinds.ts';
 import type { Clock } from '../ports/clock.ts';
 
-type Look<T> = { readonly since: Millis; readonly what: T };
+type Look<T> = { readonly since: Millis; readonly cameAt: Millis; readonly what: T };
 
 /** The last of many looks at one thing. Those who ask at the same time share one. */
 export class Newest<T> {
@@ -27,7 +27,7 @@ export class Newest<T> {
     }
     this.#running = true;
     const since = this.#clock.now();
-    const seen = this.#look().then((what) => ({ since, what }));
+    const seen = this.#look().then((what) => ({ since, cameAt: this.#clock.now(), what }));
     this.#last = { since, seen };
     try {
       return await seen;

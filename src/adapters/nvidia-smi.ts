@@ -42,8 +42,9 @@ export class NvidiaSmi implements Gpu {
     if (typeof devices.what === 'string') return { kind: 'failed', reason: devices.what };
     if (typeof processes.what === 'string') return { kind: 'failed', reason: processes.what };
     const takenAt = devices.since < processes.since ? devices.since : processes.since;
-    const reading = { takenAt, devices: devices.what.flatMap(deviceOf), processes: processes.what.flatMap(processOf) };
-    return { kind: 'read', reading };
+    const cameAt = devices.cameAt > processes.cameAt ? devices.cameAt : processes.cameAt;
+    const rows = { devices: devices.what.flatMap(deviceOf), processes: processes.what.flatMap(processOf) };
+    return { kind: 'read', reading: { takenAt, cameAt, ...rows } };
   }
 
   async holders(maxAgeMs: number): Promise<HolderSight> {

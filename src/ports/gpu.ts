@@ -18,7 +18,9 @@ export type GpuProcess = {
 };
 
 export type GpuReading = {
+  /** When it was begun, and when it was there. */
   readonly takenAt: Millis;
+  readonly cameAt: Millis;
   readonly devices: readonly GpuDevice[];
   readonly processes: readonly GpuProcess[];
 };

@@ -2,7 +2,7 @@ import { after, millis, type Millis } from '../core/kinds.ts';
 import { DriverError } from '../engines/driver.ts';
 import { pause, reasonOf } from '../engines/wait.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { Gpu } from '../ports/gpu.ts';
+import type { Gpu, GpuDevice, GpuReading } from '../ports/gpu.ts';
 
 type Means = { readonly clock: Clock; readonly gpu: Gpu };
 
@@ -10,7 +10,7 @@ type Means = { readonly clock: Clock; readonly gpu: Gpu };
 export type Needs = ReadonlyMap<string, number>;
 
 const LOOK_EVERY_MS = 100;
-/** A look takes up to a tenth of a second, so it is old when it comes; one that is little older does as well where none of ours has taken memory since. */
+/** A look takes a tenth of a second or more, so it is old when it comes; one that came so long ago does as well where none of ours has taken memory since. */
 const RECENT_MS = 250;
 
 /** Whether the GPUs have room for an engine that comes back. One for all engines, since they take it from each other. */
@@ -40,16 +40,16 @@ export class Room {
   async until(needs: Needs, { name, forMs }: { name: string; forMs: number }, signal: AbortSignal): Promise<void> {
     const { clock, gpu } = this.#means;
     const from = clock.now();
-    let maxAgeMs = this.#coming > 1 ? 0 : Math.min(RECENT_MS, from - this.#cameAt);
+    const last = this.#coming > 1 ? undefined : await gpu.read(from - this.#cameAt);
+    if (signal.aborted) throw reasonOf(signal);
+    if (last?.kind === 'read' && from - last.reading.cameAt <= RECENT_MS && shortIn(last.reading, needs) === undefined)
+      return;
     for (;;) {
-      const sight = await gpu.read(maxAgeMs);
+      const sight = await gpu.read(0);
       if (signal.aborted) throw reasonOf(signal);
       if (sight.kind !== 'read') return;
-      const short = sight.reading.devices.find(({ uuid, freeMib }) => freeMib < (needs.get(uuid) ?? 0));
+      const short = shortIn(sight.reading, needs);
       if (short === undefined) return;
-      const isOld = maxAgeMs > 0;
-      maxAgeMs = 0;
-      if (isOld) continue;
       if (clock.now() >= after(from, forMs)) {
         const wanted = needs.get(short.uuid) ?? 0;
         throw new DriverError(
@@ -60,3 +60,6 @@ export class Room {
     }
   }
 }
+
+const shortIn = ({ devices }: GpuReading, needs: Needs): GpuDevice | undefined =>
+  devices.find(({ uuid, freeMib }) => freeMib < (needs.get(uuid) ?? 0));

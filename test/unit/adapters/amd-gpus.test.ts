@@ -82,7 +82,8 @@ test('they are asked where nvidia-smi is not there, and not where it is there an
   const saying = (sight: GpuSight): Gpu => ({ read: async () => sight });
   const absent = saying({ kind: 'absent', reason: 'no tool' });
   const failed = saying({ kind: 'failed', reason: 'no driver' });
-  const read = { kind: 'read', reading: { takenAt: new VirtualClock().now(), devices: [], processes: [] } } as const;
+  const START = new VirtualClock().now();
+  const read = { kind: 'read', reading: { takenAt: START, cameAt: START, devices: [], processes: [] } } as const;
   expect(await firstGpu(absent, saying(read)).read(0)).toEqual(read);
   expect(await firstGpu(failed, saying(read)).read(0)).toEqual({ kind: 'failed', reason: 'no driver' });
   expect(await firstGpu(absent, saying({ kind: 'absent', reason: 'no card' })).read(0)).toEqual({

@@ -22,7 +22,7 @@ test('the GPUs in the words of nvidia-smi, and the models with their estimates',
   const gpu: Gpu = {
     async read(maxAgeMs) {
       ages.push(maxAgeMs);
-      return { kind: 'read', reading: { takenAt: millis(0), devices: [device], processes: [] } };
+      return { kind: 'read', reading: { takenAt: millis(0), cameAt: millis(0), devices: [device], processes: [] } };
     },
   };
   expect(await told(gpu)).toEqual({

@@ -8,7 +8,7 @@ import { alpha, beta, engine, model, phases, stage } from '../api/scene.ts';
 const device = { uuid: 'g', index: 0, name: 'x', totalMib: 10, usedMib: 4, freeMib: 6 };
 const read = (usedMib: number): GpuSight => ({
   kind: 'read',
-  reading: { takenAt: millis(0), devices: [{ ...device, usedMib }], processes: [] },
+  reading: { takenAt: millis(0), cameAt: millis(0), devices: [{ ...device, usedMib }], processes: [] },
 });
 
 function machine(sights: readonly (GpuSight | Promise<GpuSight>)[]) {

@@ -16,7 +16,12 @@ const device = (index: 0 | 1, totalMib: number, usedMib: number) => ({
 });
 const seen: GpuSight = {
   kind: 'read',
-  reading: { takenAt: millis(0), devices: [device(0, 24_000, 500), device(1, 80_000, 0)], processes: [] },
+  reading: {
+    takenAt: millis(0),
+    cameAt: millis(0),
+    devices: [device(0, 24_000, 500), device(1, 80_000, 0)],
+    processes: [],
+  },
 };
 const gpu = (sight: GpuSight) => ({ read: () => Promise.resolve(sight) });
 const model = (more: object = {}) => ({ backend: 'stub', ...more });

@@ -30,7 +30,10 @@ class Machine {
       this.reads++;
       if (!this.there) return { kind: 'absent', reason: 'no tool' };
       const device = { uuid: 'g', index: 0, name: 'x', totalMib: 24_000, usedMib: this.usedMib, freeMib: 0 };
-      return { kind: 'read', reading: { takenAt: millis(0), devices: [device], processes: this.processes } };
+      return {
+        kind: 'read',
+        reading: { takenAt: millis(0), cameAt: millis(0), devices: [device], processes: this.processes },
+      };
     },
   };
   readonly book = new VramBook({

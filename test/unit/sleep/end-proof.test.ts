@@ -10,7 +10,7 @@ type Rows = Readonly<Record<number, number>>;
 function sight(rows: Rows, usedMib: number): GpuSight {
   const processes = Object.entries(rows).map(([pid, mib]) => ({ pid: Number(pid), uuid: 'GPU-0', usedMib: mib }));
   const device = { uuid: 'GPU-0', index: 0, name: 'x', totalMib: 80_000, usedMib, freeMib: 80_000 - usedMib };
-  return { kind: 'read', reading: { takenAt: millis(0), devices: [device], processes } };
+  return { kind: 'read', reading: { takenAt: millis(0), cameAt: millis(0), devices: [device], processes } };
 }
 
 type Terms = { readonly isAwake?: boolean; readonly maps?: boolean };

@@ -9,7 +9,7 @@ function sight(processes: Readonly<Record<number, number | undefined>>, usedMib?
   const rows = Object.entries(processes).map(([pid, mib]) => ({ pid: Number(pid), uuid: 'GPU-0', usedMib: mib }));
   const used = usedMib ?? rows.reduce((sum, row) => sum + (row.usedMib ?? 0), 0);
   const device = { uuid: 'GPU-0', index: 0, name: 'x', totalMib: 80_000, usedMib: used, freeMib: 80_000 - used };
-  return { kind: 'read', reading: { takenAt: millis(0), devices: [device], processes: rows } };
+  return { kind: 'read', reading: { takenAt: millis(0), cameAt: millis(0), devices: [device], processes: rows } };
 }
 
 const processesIn = (seen: GpuSight): HolderSight =>

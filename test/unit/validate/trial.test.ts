@@ -105,6 +105,7 @@ function scene(engine: Engine, ...others: readonly Engine[]) {
           kind: 'read',
           reading: {
             takenAt: clock.now(),
+            cameAt: clock.now(),
             devices: [
               {
                 uuid: 'g',
