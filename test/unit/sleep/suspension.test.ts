@@ -1,0 +1,101 @@
+import { test } from 'vitest';
+import type { GpuProcess, GpuSight } from '../../../src/ports/gpu.ts';
+import { CudaCheckpoint } from '../../../src/sleep/cuda-checkpoint.ts';
+import { level3 } from '../../../src/sleep/level-3.ts';
+import { Room } from '../../../src/sleep/room.ts';
+import { Suspension } from '../../../src/sleep/suspension.ts';
+import { VirtualClock } from '../../helpers/virtual-clock.ts';
+import { failureOf, oneEngine, order, startUp, watched } from '../engines/one-engine.ts';
+
+const [FIRST, SECOND] = [1_000, 1_001];
+
+/** An engine of two processes on a GPU that holds what they are said to hold, with a host that has so much memory left. */
+async function awake(held: Readonly<Record<number, number>>, availableMib = 100_000) {
+  const clock = new VirtualClock();
+  const memory = new Map(Object.entries(held).map(([pid, mib]) => [Number(pid), mib]));
+  const did: string[] = [];
+  let seeing = Promise.resolve();
+  const processes = (): GpuProcess[] => [...memory].map(([pid, usedMib]) => ({ pid, uuid: 'GPU-0', usedMib }));
+  let known: readonly GpuProcess[] = [];
+  const see = async (maxAgeMs: number): Promise<readonly GpuProcess[]> => {
+    if (maxAgeMs > 0) return known;
+    const now = processes();
+    await seeing;
+    did.push('looked');
+    return (known = now);
+  };
+  const device = { uuid: 'GPU-0', index: 0, name: 'x', totalMib: 80_000, usedMib: 0, freeMib: 80_000 };
+  const gpu = {
+    read: async (maxAgeMs: number): Promise<GpuSight> => ({
+      kind: 'read',
+      reading: { takenAt: clock.now(), cameAt: clock.now(), devices: [device], processes: await see(maxAgeMs) },
+    }),
+    holders: async (maxAgeMs: number) => ({ kind: 'read', processes: await see(maxAgeMs) }) as const,
+  };
+  const ask = async (argv: readonly string[]) => {
+    const [, what = '', action = '', , pid = ''] = argv;
+    if (what === '--help') return { code: 0, output: '--action --timeout' };
+    did.push(`${action} ${pid}`);
+    if (action === 'checkpoint') memory.delete(Number(pid));
+    return { code: 0, output: '' };
+  };
+  const machine = { isRoot: true, mapsGpu: async () => [], availableMib: async () => availableMib };
+  const programs = { find: async (path: string) => ({ path, mark: '1' }) };
+  const means = { program: 'cuda-checkpoint', programs, processes: { ask }, machine, stepMs: 1_000 };
+  const room = new Room({ clock, gpu });
+  const suspension = new Suspension({ cuda: new CudaCheckpoint(means), gpu, machine, room, freeMs: 1_000 });
+  const engine = oneEngine(
+    { backend: 'command', command: ['srv', '--port', '${PORT}'] },
+    { levels: [level3(suspension, undefined)], gpu },
+  );
+  await startUp(engine);
+  engine.processes.child.others = [SECOND];
+  did.length = 0;
+  return {
+    ...{ did, memory, engine },
+    sleep: () => watched(engine.driver.sleep(3, order(2).order)),
+    /** From now on a look takes until this is called. */
+    slowly: (): (() => void) => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      seeing = promise;
+      return resolve;
+    },
+  };
+}
+
+test('who is known is locked while it is looked who is there now, and nobody is frozen before', async ({ expect }) => {
+  const { did, memory, engine, sleep, slowly } = await awake({ [FIRST]: 8_000 });
+  memory.set(SECOND, 500);
+  const see = slowly();
+  const end = sleep();
+  await engine.clock.advance(10);
+  expect(did).toEqual([`lock ${FIRST}`]);
+  see();
+  await engine.clock.advance(10);
+  expect(did).toEqual([
+    ...[`lock ${FIRST}`, 'looked', `lock ${SECOND}`],
+    ...[`checkpoint ${FIRST}`, `checkpoint ${SECOND}`, 'looked'],
+  ]);
+  expect(end.end?.kind).toBe('done');
+});
+
+test('what does not fit into host memory after all is unlocked, and nobody is frozen', async ({ expect }) => {
+  const { did, memory, engine, sleep, slowly } = await awake({ [FIRST]: 8_000 }, 16_000);
+  memory.set(FIRST, 20_000);
+  const see = slowly();
+  const end = sleep();
+  await engine.clock.advance(10);
+  see();
+  await engine.clock.advance(10);
+  expect(failureOf(end)).toMatch(/cannot be frozen: its 20000 MiB of GPU memory do not fit/);
+  expect(did).toEqual([`lock ${FIRST}`, 'looked', `unlock ${FIRST}`]);
+});
+
+test('where nobody is known it is looked first', async ({ expect }) => {
+  const { did, memory, engine, sleep } = await awake({});
+  memory.set(FIRST, 8_000);
+  sleep();
+  await engine.clock.advance(10);
+  expect(did.filter((what) => what !== 'looked')).toEqual([`lock ${FIRST}`, `checkpoint ${FIRST}`]);
+  expect(did[0]).toBe('looked');
+});
