@@ -174,7 +174,8 @@ export class CriuCheckpoints implements Checkpoints {
       signal.throwIfAborted();
       if (performance.now() > until)
         throw new CheckpointError(`it was written to disk and still runs: process ${left.join(', ')}`);
-      await pause(LOOK_EVERY_MS);
+      // Its end is heard of at once; that of others of its tree is looked for.
+      await (child.hasExited ? pause(LOOK_EVERY_MS) : Promise.race([child.exited, pause(LOOK_EVERY_MS)]));
     }
   }
 }

@@ -12,6 +12,8 @@ import { noteUse, withdrawPassport, writePassport } from './passport.ts';
 import type { CheckpointHost, Lost, Reviving } from './processes.ts';
 
 const LOOK_EVERY_MS = 10;
+/** A file that is not there yet is asked for with next to no work, and requests wait for it. */
+const BACK_EVERY_MS = 3;
 /** How long what has come back of an engine that nobody wants any more may take to be gone. */
 const GONE_MS = 10_000;
 /** How long a number may still be that of a process which has ended and was not collected. */
@@ -181,7 +183,7 @@ export class SavedEngine implements Checkpoint {
       }
       const pid = await restoredPid(place);
       if (pid !== undefined && (await reviving.arrived(pid))) break;
-      await pause(LOOK_EVERY_MS);
+      await pause(BACK_EVERY_MS);
     }
     this.#saved.release();
   }

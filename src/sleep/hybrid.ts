@@ -19,6 +19,7 @@ const inWords = (error: unknown): string => (error instanceof Error ? error.mess
  */
 export function hybrid(own: OwnSleep, suspension: Freezer, answerMs: number): Level {
   let well: string | undefined;
+  let hasSpoken = false;
   /** Set when it did not come back once: communicators that only seem to be down hang for ever. */
   let spoiled: string | undefined;
   /** What a withdrawn order leaves is ended by whoever withdrew it, and says nothing of the engine. */
@@ -45,6 +46,9 @@ export function hybrid(own: OwnSleep, suspension: Freezer, answerMs: number): Le
   };
   return {
     level: 'hybrid',
+    get hasSpoken() {
+      return hasSpoken;
+    },
     async hindrance(sleeper, signal) {
       if (spoiled !== undefined) return `it did not come back from level hybrid before: ${spoiled}`;
       return (
@@ -84,6 +88,7 @@ export function hybrid(own: OwnSleep, suspension: Freezer, answerMs: number): Le
         async () => {
           await own.settle(2, sleeper, signal);
           const said = await sampled(sleeper, answerMs, signal);
+          hasSpoken = said !== undefined;
           if (well === undefined || isRubbish(well) || (said !== undefined && !isRubbish(said))) return;
           spoiled = 'it answered nothing of use';
           throw new DriverError(`${sleeper.name} answers nothing of use after level hybrid`);

@@ -15,8 +15,12 @@ export type Level2 = Level & {
  */
 export function level2(own: OwnSleep, answerMs: number): Level2 {
   let well: string | undefined;
+  let hasSpoken = false;
   return {
     level: 2,
+    get hasSpoken() {
+      return hasSpoken;
+    },
     get sample() {
       return well;
     },
@@ -36,6 +40,7 @@ export function level2(own: OwnSleep, answerMs: number): Level2 {
         async () => {
           await own.settle(2, sleeper, signal);
           const said = await sampled(sleeper, answerMs, signal);
+          hasSpoken = said !== undefined;
           if (well === undefined || isRubbish(well)) return;
           if (said === undefined) throw new DriverError(`${sleeper.name} does not answer after level 2`);
           if (isRubbish(said))

@@ -53,16 +53,24 @@ export class CheckpointLevel implements Level {
   /** Why it did not come back once, of processes that work together: communicators that only seem to be down hang for ever. */
   #spoiled: string | undefined;
   #saved: Saved | undefined;
+  /** Whether it was on a GPU when it was looked for hindrances, which is before every sleep. */
+  #onGpu: boolean | undefined;
+  #hasSpoken = false;
 
   constructor(means: CheckpointMeans) {
     this.#means = means;
+  }
+
+  get hasSpoken(): boolean {
+    return this.#hasSpoken;
   }
 
   async hindrance(sleeper: Sleeper, signal: AbortSignal): Promise<string | undefined> {
     const { checkpoints, suspension, own, first } = this.#means;
     const unable = await checkpoints.hindrance();
     if (unable !== undefined) return unable;
-    if (!(await suspension.concerns(sleeper, signal))) return undefined;
+    this.#onGpu = await suspension.concerns(sleeper, signal);
+    if (!this.#onGpu) return undefined;
     const together = sleeper.ranks > 1 ? this.#together(sleeper) : undefined;
     if (together !== undefined) return together;
     // A sleep of its own that failed half way would be all that comes back.
@@ -87,7 +95,8 @@ export class CheckpointLevel implements Level {
   async sleep(sleeper: Sleeper, order: Order): Promise<Done> {
     const { clock } = sleeper;
     const from = clock.now();
-    const onGpu = await this.#means.suspension.concerns(sleeper, order.signal);
+    const onGpu = this.#onGpu ?? (await this.#means.suspension.concerns(sleeper, order.signal));
+    this.#onGpu = undefined;
     const first = await this.#sleepFirst(sleeper, order);
     if (onGpu && sleeper.ranks > 1) await this.#means.own?.part(sleeper, order.signal);
     if (onGpu) await this.#leaveGpu(sleeper, order.signal);
@@ -145,6 +154,7 @@ export class CheckpointLevel implements Level {
     const backAt = clock.now();
     await sleeper.untilReady(this.#means.answerMs, order.signal);
     const woken = await saved?.first?.wake(sleeper, order);
+    this.#hasSpoken = saved?.first?.hasSpoken === true;
     await this.discard();
     const actMs = backAt - from + (woken?.actMs ?? 0);
     return { actMs, proofMs: clock.now() - from - actMs };

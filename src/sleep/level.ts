@@ -17,6 +17,8 @@ export interface Level {
   sleep(sleeper: Sleeper, order: Order): Promise<Done>;
   /** When it rejects the process is ended and started again. The engine is probed afterwards, by others. */
   wake(sleeper: Sleeper, order: Order): Promise<Done>;
+  /** Whether it has said something in its last wake: then nobody needs to ask it once more. */
+  readonly hasSpoken?: boolean;
   /** What an earlier catnap has kept of this engine; undefined: nothing. */
   kept?(engine: EngineId): Promise<KeptEngine | undefined>;
   /** The sleeper will not be woken any more: what was kept for it (an image on disk) can go. Its process is proven gone by then. */

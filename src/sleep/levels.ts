@@ -158,6 +158,7 @@ export class Levels implements Sleeps {
         throw new DriverError(`${sleeper.name} answers rubbish after level ${level} (${JSON.stringify(said)})`);
       if (said !== undefined) return;
     }
+    if (this.#levels.get(level)?.hasSpoken === true) return;
     if (await within(sleeper.clock, answerMs, signal, (limit) => sleeper.works(limit))) return;
     if (signal.aborted) throw reasonOf(signal);
     throw new DriverError(`${sleeper.name} is awake by its own word, and answers nothing within ${answerMs / 1_000} s`);

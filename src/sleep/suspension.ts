@@ -53,9 +53,10 @@ export class Suspension {
   /** Whether any of its processes is on a GPU. Where neither the driver nor what they have mapped tells, each is asked. */
   async concerns(sleeper: Sleeper, signal: AbortSignal): Promise<boolean> {
     const { gpu, cuda } = this.#means;
-    if ((await this.#likely(sleeper, ANY_AGE_MS)).size > 0 || (await this.#likely(sleeper)).size > 0) return true;
+    if ((await this.#likely(sleeper, ANY_AGE_MS)).size > 0) return true;
     const sight = await gpu.read(0);
     if (sight.kind === 'absent' || (sight.kind === 'read' && sight.reading.devices.length === 0)) return false;
+    if ((await this.#likely(sleeper, RECENT_MS)).size > 0) return true;
     if ((await cuda.hindrance()) !== undefined || !(await cuda.hasSteps())) return false;
     return (await this.#users(sleeper, signal)).length > 0;
   }
@@ -211,7 +212,11 @@ export class Suspension {
   }
 
   async #held(sleeper: Sleeper, maxAgeMs = 0): Promise<readonly Held[]> {
-    const [pids, sight] = await Promise.all([sleeper.child.everyone(), holdersOf(this.#means.gpu, maxAgeMs)]);
+    return this.#heldBy(await sleeper.child.everyone(), maxAgeMs);
+  }
+
+  async #heldBy(pids: readonly number[], maxAgeMs: number): Promise<readonly Held[]> {
+    const sight = await holdersOf(this.#means.gpu, maxAgeMs);
     if (sight.kind !== 'read') return [];
     return sight.processes.flatMap(({ pid, uuid, usedMib = 0 }) =>
       pids.includes(pid) ? [{ pid, uuid, mib: usedMib }] : [],
@@ -220,8 +225,9 @@ export class Suspension {
 
   /** By what the driver lists, and by what they have mapped. */
   async #likely(sleeper: Sleeper, maxAgeMs = 0): Promise<ReadonlySet<number>> {
-    const [held, everyone] = await Promise.all([this.#held(sleeper, maxAgeMs), sleeper.child.everyone()]);
-    return new Set([...held.map(({ pid }) => pid), ...(await this.#means.machine.mapsGpu(everyone))]);
+    const everyone = await sleeper.child.everyone();
+    const [held, mapped] = await Promise.all([this.#heldBy(everyone, maxAgeMs), this.#means.machine.mapsGpu(everyone)]);
+    return new Set([...held.map(({ pid }) => pid), ...mapped]);
   }
 
   /** Those that run CUDA now: whom the driver lists with memory, and of the others that are likely, or of all where nothing tells, who says so when asked. */
