@@ -8,7 +8,7 @@ import { refuse } from '../refusal.ts';
 import { visitorOf, type Visited } from '../visitor.ts';
 import { ADMIN, type SwapRow, type SwapList } from './contract.ts';
 import { unknown } from './models.ts';
-import { countOf } from './query.ts';
+import { countOf, readFlag, wholeOf } from './query.ts';
 
 /** What has happened, with its place in the order of events. */
 export type Entry = { readonly seq: number; readonly at: Date; readonly fact: Fact };
@@ -43,8 +43,8 @@ export function history(deps: ControlDeps): Hono<Visited> {
 
   app.get(`${ADMIN}/events`, (c) => {
     const given = c.req.header('last-event-id') ?? c.req.query('after');
-    const from = given === undefined ? journal.last : Number(given);
-    if (!Number.isSafeInteger(from) || from < 0) {
+    const from = given === undefined ? journal.last : wholeOf(given);
+    if (Number.isNaN(from)) {
       return refuse(c, 'invalid_request', 'Last-Event-ID must be the id of an event, or 0 for all that are kept.');
     }
     const isHis = hisOf(deps, visitorOf(c).mayUse);
@@ -96,7 +96,9 @@ export function history(deps: ControlDeps): Hono<Visited> {
     const lines = countOf(c.req.query('lines'), USUAL_LINES, MOST_LINES);
     if (lines === undefined) return refuse(c, 'invalid_request', `lines must be from 1 to ${MOST_LINES}.`, 'lines');
     const text = output.tail(model, lines).map((line) => `${line}\n`);
-    if (c.req.query('follow') !== 'true') return c.text(text.join(''));
+    const follows = readFlag(c.req.query('follow'));
+    if (follows === 'bad') return refuse(c, 'invalid_request', 'follow must be true or false.', 'follow');
+    if (follows !== true) return c.text(text.join(''));
     return follow(c, deps, text, (listener) => output.watch(model, listener));
   });
 

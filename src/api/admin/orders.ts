@@ -14,7 +14,7 @@ import { unfit } from './constraints/judge.ts';
 import { readLoadBody, type LoadBody } from './constraints/schema.ts';
 import { MODELS_PATH, type ModelRow } from './contract.ts';
 import { currentRow, refuseGone, tellRow, unknown, viewOf } from './models.ts';
-import { readLevel, readTimeout, type Limit } from './query.ts';
+import { readFlag, readLevel, readTimeout, type Limit } from './query.ts';
 import { runtimeState } from './state.ts';
 
 type Told = Response | Promise<Response>;
@@ -28,6 +28,8 @@ export function adminOrders(deps: ControlDeps): Hono<Visited> {
     const model = deps.find(name, visitorOf(c).mayUse);
     if (model === undefined) return refuse(c, 'unknown_model', unknown(name), 'model');
     noteAct(c.env.incoming, { model, terms: termsOf(c.req.query()) });
+    const bad = FLAGS.find((flag) => readFlag(c.req.query(flag)) === 'bad');
+    if (bad !== undefined) return refuse(c, 'invalid_request', `${bad} must be true or false.`, bad);
     if (readTimeout(c.req.query('timeout_s')) !== 'bad') return order(c, model);
     return refuse(c, 'invalid_request', 'timeout_s must be a number of seconds above 0.', 'timeout_s');
   };
@@ -57,6 +59,7 @@ export function adminOrders(deps: ControlDeps): Hono<Visited> {
 }
 
 /** What there is to ask for in a query. Anything else may be anything. */
+const FLAGS = ['wait', 'evict', 'hold', 'cancel'];
 const TERMS = ['wait', 'timeout_s', 'evict', 'level', 'hold', 'cancel'];
 
 const termsOf = (query: Readonly<Record<string, string>>): readonly string[] =>
@@ -104,7 +107,7 @@ function load(deps: ControlDeps, c: Context<Visited>, model: ModelId, { replicas
     const message = `${model} is being started again with ${view.replicas} replicas: unload it first.`;
     return refuse(c, 'invalid_load_request', message, 'replicas');
   }
-  const evicts = !isFalse(c.req.query('evict'));
+  const evicts = readFlag(c.req.query('evict')) !== false;
   const order = operator.load(model, { as: 'load', replicas, override, evicts });
   return whenDone(deps, c, model, order, (end) => loadRefused(deps, c, model, end, override));
 }
@@ -155,7 +158,7 @@ function unload(deps: ControlDeps, c: Context, model: ModelId): Told {
     const can = deps.levels(model).join(', ');
     return refuse(c, 'invalid_load_request', `level must be one that ${model} can be put to: ${can}.`, 'level');
   }
-  const hold = isTrue(c.req.query('hold'));
+  const hold = readFlag(c.req.query('hold')) === true;
   const view = viewOf(deps.stage.view(), model);
   if (view === undefined) return refuseGone(c, model);
   const state = runtimeState(view);
@@ -163,7 +166,7 @@ function unload(deps: ControlDeps, c: Context, model: ModelId): Told {
   // One that leaves for others may go less deep than is asked here, and come back.
   const isAsked = view.unloadWaits && level === undefined && (view.held || !hold);
   if ((state === 'unloading' && isAsked) || (state === 'unloaded' && gone && !hold)) return tellRow(deps, c, model);
-  if (state === 'loading' && !isTrue(c.req.query('cancel'))) {
+  if (state === 'loading' && readFlag(c.req.query('cancel')) !== true) {
     const message = `${model} is being loaded. Unload it when it is loaded, or with ?cancel=true.`;
     return refuse(c, 'invalid_state', message, 'model');
   }
@@ -182,7 +185,7 @@ async function whenDone(
   refused: (end: Refusal) => Response,
 ): Promise<Response> {
   order.catch(deps.bug);
-  if (isFalse(c.req.query('wait'))) return tellRow(deps, c, model, 202);
+  if (readFlag(c.req.query('wait')) === false) return tellRow(deps, c, model, 202);
   const end = await orLate(order, deps.clock, readTimeout(c.req.query('timeout_s')));
   if (end === 'late') {
     const message = `${model} is not there yet; what was asked goes on.`;
@@ -198,6 +201,3 @@ function orLate(order: Promise<OrderEnd>, clock: Clock, limitMs: Limit): Promise
     order.then(resolve, reject).finally(cancel);
   });
 }
-
-const isTrue = (value: string | undefined): boolean => value === 'true' || value === '1';
-const isFalse = (value: string | undefined): boolean => value === 'false' || value === '0';

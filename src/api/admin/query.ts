@@ -14,6 +14,16 @@ export function readLevel(text: string | undefined): SleepLevel | undefined | 'b
   return text === undefined ? undefined : (LEVELS.get(text) ?? 'bad');
 }
 
+/** `?hold`, `?hold=true`, `?hold=0`. Anything else is told: what was meant as a no must not be a yes. */
+export function readFlag(text: string | undefined): boolean | undefined | 'bad' {
+  if (text === undefined) return undefined;
+  if (text === '' || text === 'true' || text === '1') return true;
+  return text === 'false' || text === '0' ? false : 'bad';
+}
+
+/** A number as people write it. */
+export const wholeOf = (text: string): number => (/^\d{1,15}$/.test(text) ? Number(text) : Number.NaN);
+
 /** How long somebody would wait, in milliseconds. */
 export type Limit = number | undefined | 'bad';
 
@@ -26,6 +36,6 @@ export function readTimeout(text: string | undefined): Limit {
 /** A count in a query; undefined when it is none. */
 export function countOf(text: string | undefined, usual: number, most: number): number | undefined {
   if (text === undefined) return usual;
-  const count = Number(text);
-  return Number.isSafeInteger(count) && count >= 1 && count <= most ? count : undefined;
+  const count = wholeOf(text);
+  return count >= 1 && count <= most ? count : undefined;
 }

@@ -5,6 +5,7 @@ import type { ErrorCode } from '../../core/errors.ts';
 import type { ControlDeps } from '../deps.ts';
 import { refuse } from '../refusal.ts';
 import { visitorOf, type Visited } from '../visitor.ts';
+import { readFlag } from './query.ts';
 import { RELOAD_PATH, type Reloaded } from './contract.ts';
 
 /** How somebody wants the config to be read again. */
@@ -27,7 +28,8 @@ export type ReloadEnd =
 export function reload({ reload: order }: Pick<ControlDeps, 'reload'>): Hono<Visited> {
   const app = new Hono<Visited>();
   app.post(RELOAD_PATH, async (c) => {
-    const now = ['true', '1'].includes(c.req.query('now') ?? '');
+    const now = readFlag(c.req.query('now')) ?? false;
+    if (now === 'bad') return refuse(c, 'invalid_request', 'now must be true or false.', 'now');
     if (now) noteAct(c.env.incoming, { terms: ['now'] });
     const who = visitorOf(c).name;
     const end = await order({ by: who === undefined ? 'the admin API' : `the key ${who}`, now });

@@ -13,7 +13,7 @@ import {
   type RequestRow,
 } from './contract.ts';
 import { unknown } from './models.ts';
-import { countOf } from './query.ts';
+import { countOf, wholeOf } from './query.ts';
 
 const MOST = 1_000;
 const USUAL = 100;
@@ -25,8 +25,8 @@ export function openRequests(deps: ControlDeps): Hono<Visited> {
   app.get(REQUESTS_PATH, (c) => {
     const limit = countOf(c.req.query('limit'), USUAL, MOST);
     if (limit === undefined) return refuse(c, 'invalid_request', `limit must be from 1 to ${MOST}.`, 'limit');
-    const after = Number(c.req.query('after') ?? 0);
-    if (!Number.isSafeInteger(after) || after < 0) {
+    const after = wholeOf(c.req.query('after') ?? '0');
+    if (Number.isNaN(after)) {
       return refuse(c, 'invalid_request', 'after must be the `number` of a request.', 'after');
     }
     const wanted = filterOf(deps, c);

@@ -96,6 +96,7 @@ export const ROUTES: readonly Route[] = [
     answer: 'ModelRow',
     accepts: true,
     errors: [
+      'invalid_request',
       'unknown_model',
       'unfit_body',
       'invalid_load_request',
@@ -120,7 +121,14 @@ export const ROUTES: readonly Route[] = [
     ],
     answer: 'ModelRow',
     accepts: true,
-    errors: ['unknown_model', 'invalid_load_request', 'invalid_state', 'load_timeout', 'shutting_down'],
+    errors: [
+      'invalid_request',
+      'unknown_model',
+      'invalid_load_request',
+      'invalid_state',
+      'load_timeout',
+      'shutting_down',
+    ],
   },
   {
     method: 'get',
@@ -195,7 +203,7 @@ export const ROUTES: readonly Route[] = [
       },
     ],
     answer: 'Reloaded',
-    errors: ['invalid_config', 'needs_restart', 'shutting_down'],
+    errors: ['invalid_request', 'invalid_config', 'needs_restart', 'shutting_down'],
   },
   {
     method: 'post',

@@ -44,6 +44,7 @@ describe('who is told what', () => {
     ['load', 'what is no JSON', LOAD, off, '{', 422, 'unfit_body'],
     ['load', 'a body that is too large', LOAD, off, `"${'x'.repeat(70_000)}"`, 413, 'body_too_large'],
     ['load', 'a timeout that is none', `${LOAD}?timeout_s=x`, off, undefined, 400, 'invalid_request'],
+    ['load', 'a no that is none', `${LOAD}?evict=no`, off, undefined, 400, 'invalid_request'],
     ['unload', 'what is loaded', UNLOAD, awake, undefined, 200, 'ordered'],
     ['unload', 'what sleeps', UNLOAD, asleep, undefined, 200, 'ordered'],
     ['unload', 'what has failed', UNLOAD, failed, undefined, 200, 'ordered'],
@@ -101,7 +102,7 @@ test('names with slashes, plain or escaped, and aliases', async ({ expect }) => 
     const { server, orders } = await serverFor(off);
     await using _ = server;
     expect((await server.ask(`/v1/admin/models/${name}/load`, { method: 'POST' })).status).toBe(200);
-    expect(orders).toEqual([['load', id, { as: 'load', replicas: undefined, override: {} }]]);
+    expect(orders).toEqual([['load', id, { as: 'load', replicas: undefined, override: {}, evicts: true }]]);
   }
 });
 
