@@ -2,7 +2,7 @@ import type { Sight } from './cast.ts';
 import { Costs, type SavedCosts } from './costs.ts';
 import { Demand } from './demand.ts';
 import type { Demotion } from './demotion.ts';
-import { isDeeper, lighterOf } from './depth.ts';
+import { isDeeper, lighterOf, mayGoTo } from './depth.ts';
 import { atRest, type EngineGoal, type EnginePhase } from './engine.ts';
 import type { Batch } from './place.ts';
 import { Lane } from './lane.ts';
@@ -147,10 +147,10 @@ export class Member {
     return this.terms.model;
   }
 
-  /** The config says something else of it. `anew`: other engines. An operator's level stays. */
+  /** The config says something else of it. `anew`: other engines. An operator's level stays where it may still be put to it. */
   revise(terms: ModelTerms, anew: boolean): void {
     const { engines, replicas, cost, costEach, sleepLevel } = this.#terms;
-    if (this.sleepLevel === sleepLevel) this.sleepLevel = terms.sleepLevel;
+    if (this.sleepLevel === sleepLevel || !mayGoTo(this.sleepLevel, terms.naps)) this.sleepLevel = terms.sleepLevel;
     this.#terms = { ...terms, engines, replicas, cost, costEach };
     this.#coming = terms;
     this.stale ||= anew && !this.gone;

@@ -7,7 +7,7 @@ import { Stage } from '../../../src/core/stage.ts';
 const a = modelId('a');
 const RULES = { policy: fifo, drains: true, drainMs: 5_000, minActiveMs: 0, priorityStepMs: 0 };
 
-const withEngines = (count: number): ModelTerms => ({
+const withEngines = (count: number, more: Partial<ModelTerms> = {}): ModelTerms => ({
   model: a,
   engines: Array.from({ length: count }, (_, replica) => engineId(a, replica)),
   replicas: 1,
@@ -17,6 +17,7 @@ const withEngines = (count: number): ModelTerms => ({
   maxWaiting: 9,
   patienceMs: 60_000,
   sleepLevel: 5,
+  ...more,
 });
 
 test('a load that asks for more engines than the config has by now comes with those that it has', ({ expect }) => {
@@ -27,4 +28,14 @@ test('a load that asks for more engines than the config has by now comes with th
   const goals = stage.handle(asked, millis(2)).filter(({ kind }) => kind === 'set-goal');
   expect(goals).toHaveLength(2);
   expect(stage.members.get(a)?.replicas).toBe(2);
+});
+
+test('the level that an operator has set stays as long as the config allows it', ({ expect }) => {
+  const may = (...naps: readonly (1 | 2)[]) => ({ ...RULES, models: [withEngines(1, { naps })] });
+  const stage = new Stage({ ...may(1, 2), capacity: 2 });
+  stage.handle({ kind: 'level-set', model: a, level: 2 }, millis(1));
+  stage.handle({ kind: 'models-set', options: may(2), anew: [a] }, millis(2));
+  expect(stage.members.get(a)?.sleepLevel).toBe(2);
+  stage.handle({ kind: 'models-set', options: may(1), anew: [a] }, millis(3));
+  expect(stage.members.get(a)?.sleepLevel).toBe(5);
 });
