@@ -103,6 +103,7 @@ export class CriuCheckpoints implements Checkpoints {
       );
       try {
         release = await host.hold(child, port);
+        await image.expect(await child.everyone());
         await this.#dump(child, { image, connected }, signal);
         await this.#untilGone(child, signal);
         await image.seal();

@@ -1,5 +1,6 @@
 import { open, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { noteRemaps, removeRemaps } from './link-remaps.ts';
 import { PASSPORT, type PassportOnDisk } from './passport.ts';
 import { isMissing } from './system-error.ts';
 
@@ -23,6 +24,11 @@ export class Image {
 
   get bytes(): number {
     return this.#bytes;
+  }
+
+  /** To be called before these processes are written to it. */
+  async expect(pids: readonly number[]): Promise<void> {
+    await noteRemaps(this.path, pids);
   }
 
   /** Remembers what is in it now: a changed image must not be restored, since what comes of that is anybody's guess. */
@@ -55,6 +61,7 @@ export class Image {
   }
 
   async drop(): Promise<void> {
+    await removeRemaps(this.path);
     await rm(this.path, { recursive: true, force: true });
   }
 }

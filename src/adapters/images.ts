@@ -254,7 +254,7 @@ export class ImageStore {
     for (const name of names) {
       const path = join(this.#options.folder, name);
       if (await isKept(path)) continue;
-      await rm(path, { recursive: true, force: true });
+      await new Image(path).drop();
       removed += 1;
     }
     return removed;

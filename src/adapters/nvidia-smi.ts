@@ -4,11 +4,11 @@ import type { Processes } from '../ports/process.ts';
 import type { Programs } from '../ports/programs.ts';
 import { Newest } from './newest.ts';
 
-/** A driver that does not answer in this time has lost its GPU. */
-const LIMIT_MS = 10_000;
-
 const DEVICES = ['uuid', 'index', 'name', 'memory.total', 'memory.used', 'memory.free'];
 const PROCESSES = ['pid', 'gpu_uuid', 'used_gpu_memory'];
+
+/** As the config has them. */
+type Settings = { readonly nvidia_smi_path: string; readonly read_timeout_secs: number };
 
 type Means = {
   readonly clock: Clock;
@@ -21,12 +21,15 @@ type Rows = readonly (readonly string[])[];
 /** Reads GPU memory with nvidia-smi. What it prints is read by the order in which it was asked for. */
 export class NvidiaSmi implements Gpu {
   readonly #program: string;
+  /** A driver that does not answer in this time has lost its GPU. */
+  readonly #limitMs: number;
   readonly #means: Means;
   readonly #devices: Newest<Rows | string>;
   readonly #processes: Newest<Rows | string>;
 
-  constructor(program: string, means: Means) {
+  constructor({ nvidia_smi_path: program, read_timeout_secs: secs }: Settings, means: Means) {
     this.#program = program;
+    this.#limitMs = secs * 1_000;
     this.#means = means;
     this.#devices = new Newest(means.clock, () => this.#ask(`--query-gpu=${DEVICES.join(',')}`, DEVICES.length));
     this.#processes = new Newest(means.clock, () =>
@@ -63,11 +66,13 @@ export class NvidiaSmi implements Gpu {
   /** The rows, or what went wrong. */
   async #ask(query: string, columns: number): Promise<Rows | string> {
     const argv = [this.#program, query, '--format=csv,noheader,nounits'] as const;
-    const { code, output } = await this.#means.processes.ask([...argv], LIMIT_MS);
-    if (code === null) return `${this.#program} did not answer within ${LIMIT_MS / 1_000} s`;
+    const { code, output } = await this.#means.processes.ask([...argv], this.#limitMs);
+    if (code === null) return `${this.#program} did not answer within ${this.#limitMs / 1_000} s`;
     const lines = output.split('\n').flatMap((line) => (line.trim() === '' ? [] : [line.trim()]));
     if (code !== 0) return `${this.#program} ended with code ${code}: ${lines[0] ?? 'it said nothing'}`;
-    return lines.map((line) => line.split(', ')).filter(({ length }) => length === columns);
+    const rows = lines.map((line) => line.split(', ')).filter(({ length }) => length === columns);
+    const strange = rows.length > 0 ? undefined : lines.find((line) => !line.startsWith('No '));
+    return strange === undefined ? rows : `${this.#program} says what cannot be read: ${strange.slice(0, 100)}`;
   }
 }
 

@@ -92,7 +92,7 @@ async function succeeds(argv: readonly [string, ...string[]], { processes }: Mea
 }
 
 async function gpuSeen(config: Config, means: Means): Promise<GpuSeen> {
-  const sight = await new NvidiaSmi(config.gpu.nvidia_smi_path, { clock: systemClock(), ...means }).read(0);
+  const sight = await new NvidiaSmi(config.gpu, { clock: systemClock(), ...means }).read(0);
   if (sight.kind !== 'read') return { kind: sight.kind, reason: sight.reason };
   return { kind: 'read', driver: await driverOf(config, means), devices: sight.reading.devices };
 }

@@ -126,7 +126,7 @@ export async function plansOf(
   },
 ): Promise<readonly StagePlan[]> {
   const { processes, clock, env, warn, learned } = means;
-  const gpu = new NvidiaSmi(config.gpu.nvidia_smi_path, { clock, programs: systemPrograms(env), processes });
+  const gpu = new NvidiaSmi(config.gpu, { clock, programs: systemPrograms(env), processes });
   return planned(config, await survey(config, gpu, warn), learned);
 }
 

@@ -62,7 +62,7 @@ export function workshopOf({
 }: WorkshopMeans): Workshop {
   const programs = systemPrograms(env);
   const http = engineHttp();
-  const nvidia = new NvidiaSmi(config.gpu.nvidia_smi_path, { clock, programs, processes });
+  const nvidia = new NvidiaSmi(config.gpu, { clock, programs, processes });
   const gpu = firstGpu(nvidia, new AmdGpus(clock));
   const checkpoints = checkpointsOf({ config, processes, programs, onProblem: warned });
   const means = {

@@ -74,6 +74,10 @@ export const GpuSchema = z.strictObject({
     path().default('nvidia-smi'),
     "The nvidia-smi program. Without it a sleep is believed on the engine's word.",
   ),
+  read_timeout_secs: key(
+    seconds(0.1, 60).default(10),
+    'How long one reading may take, before the driver counts as one that does not answer.',
+  ),
   free_timeout_secs: key(
     seconds(0.1, 600).default(10),
     'How long memory may take to be free after an engine said that it sleeps, before the sleep has failed; and after one has ended, before the next is started all the same.',

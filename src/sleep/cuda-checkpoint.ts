@@ -65,22 +65,24 @@ export class CudaCheckpoint {
   }
 
   async act(action: CudaAction, pid: number, on: CudaOrder): Promise<void> {
+    const { stepMs } = this.#means;
     // Drivers that know the step need not know a limit for it; ours on the whole program holds all the same.
     const limits = (await this.hasSteps()) && this.#steps?.limits === true;
     const limit = action === 'lock' && limits ? ['--timeout', String(LOCK_MS)] : [];
-    await this.#do(action, ['--action', action, '--pid', String(pid), ...limit], pid, on);
+    // Steps that move no memory take a start of CUDA, and what they wait for.
+    const limitMs = action === 'lock' ? Math.min(stepMs, LOCK_MS + STATE_MS) : stepMs;
+    await this.#do(action, ['--action', action, '--pid', String(pid), ...limit], limitMs, pid, on);
   }
 
   async toggle(pid: number, on: CudaOrder): Promise<void> {
-    await this.#do('toggle', ['--toggle', '--pid', String(pid)], pid, on);
+    await this.#do('toggle', ['--toggle', '--pid', String(pid)], this.#means.stepMs, pid, on);
   }
 
-  async #do(what: string, args: readonly string[], pid: number, on: CudaOrder): Promise<void> {
-    const { stepMs } = this.#means;
-    const { code, output } = await this.#ask(args, stepMs, on);
+  async #do(what: string, args: readonly string[], limitMs: number, pid: number, on: CudaOrder): Promise<void> {
+    const { code, output } = await this.#ask(args, limitMs, on);
     if (code === 0) return;
     const said = output.trim().split('\n').at(-1) ?? '';
-    const why = code === null ? `it did not end within ${stepMs / 1_000} s` : said === '' ? `code ${code}` : said;
+    const why = code === null ? `it did not end within ${limitMs / 1_000} s` : said === '' ? `code ${code}` : said;
     throw new DriverError(`cuda-checkpoint could not ${what} process ${pid}: ${why}`);
   }
 

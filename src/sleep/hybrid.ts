@@ -2,7 +2,7 @@ import { DriverError } from '../engines/driver.ts';
 import type { OwnSleep, Sleeper } from '../engines/sleeper.ts';
 import { isRubbish, sampled, fillAgain } from './level-2.ts';
 import type { Level } from './level.ts';
-import type { Suspension } from './suspension.ts';
+import { BeyondRepair, type Suspension } from './suspension.ts';
 import { timed } from './timed.ts';
 
 /** What level hybrid needs of a suspension. */
@@ -32,7 +32,8 @@ export function hybrid(own: OwnSleep, suspension: Freezer, answerMs: number): Le
   };
   /** Rejects with what went wrong first, whatever comes of the way back. */
   const takenBack = async (sleeper: Sleeper, signal: AbortSignal, done: Done, first: unknown): Promise<never> => {
-    if (signal.aborted) throw first;
+    // Calls to an engine that no longer computes would only be waited for.
+    if (signal.aborted || first instanceof BeyondRepair) throw first;
     try {
       // Weights that were never given up must not be filled again.
       if (!done.released && (await own.sleeps(sleeper, signal)) === false) throw first;

@@ -29,6 +29,8 @@ export class Levels implements Sleeps {
   readonly #proofs: Proofs;
   /** What it held when it was last awake. */
   #mark: Promise<Mark> | undefined;
+  /** The last of those that told of its own processes, these or those before them. */
+  #seen: Mark | undefined;
   /** What it answered to the sample question when it was well. */
   #well: string | undefined;
   #hasWarned = false;
@@ -61,8 +63,7 @@ export class Levels implements Sleeps {
     if (hindrance !== undefined) throw new DriverError(hindrance);
     if (!LEVEL_TRAITS[level].lives) return this.#leave(way, sleeper, order);
     if (ASKED_HERE.has(level)) this.#well ??= await sampled(sleeper, this.#proofs.answerMs, order.signal);
-    const noted = await this.#mark;
-    const before = noted === undefined || noted.kind === 'unseen' ? await this.#look(sleeper) : noted;
+    const before = await this.#before(sleeper);
     const { actMs, proofMs } = await way.sleep(sleeper, order);
     if (before.kind === 'unseen') this.#believe(sleeper, before.reason);
     const clear = await timed(sleeper.clock, () => this.#isBack(level, before, sleeper, order.signal));
@@ -135,6 +136,14 @@ export class Levels implements Sleeps {
 
   async #look({ child }: Sleeper): Promise<Mark> {
     return this.#proofs.memory.mark(await child.everyone());
+  }
+
+  /** A driver that says nothing now and has told what it held before is no reason to believe an engine. */
+  async #before(sleeper: Sleeper): Promise<Mark> {
+    const noted = await this.#mark;
+    const mark = noted === undefined || noted.kind === 'unseen' ? await this.#look(sleeper) : noted;
+    if (mark.kind === 'own') this.#seen = mark;
+    return mark.kind === 'unseen' ? (this.#seen ?? mark) : mark;
   }
 
   async #isBack(level: NapLevel, before: Mark, { name, child }: Sleeper, signal: AbortSignal): Promise<void> {

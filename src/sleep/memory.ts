@@ -12,6 +12,8 @@ const CONTEXT_MIB = 1_536;
 /** Of what is above that, this share must be free, and of everything at least the smaller one. */
 const SHARE = 0.7;
 const LEAST_SHARE = 0.2;
+/** Of a level that promises all of it no more may be left than this, and never as much as one context of CUDA takes. */
+const LEFT_SHARE = 0.05;
 /** Where a device's whole use is all there is to go by, a change below this is taken for the doing of others. */
 const NOISE_MIB = 256;
 const LOOK_EVERY_MS = 100;
@@ -84,6 +86,7 @@ export class MemoryProof {
     const sight = await gpu.read(0);
     if (sight.kind !== 'read') return sight.reason;
     const { devices, processes } = sight.reading;
+    if (devices.length === 0) return 'no GPU is listed any more';
     return before.kind === 'own' ? stillOwn(before, promised, processes, await pids()) : stillFull(before, devices);
   }
 }
@@ -112,6 +115,8 @@ function stillOwn(
 ): string | undefined {
   const own = processes.filter(({ pid }) => pids.includes(pid));
   const known = own.flatMap(({ usedMib }) => (usedMib === undefined ? [] : [usedMib]));
+  // Whoever keeps a context is still listed.
+  if (own.length === 0 && promised === 'most') return 'the driver names none of its processes any more';
   if (known.length < own.length) return 'the driver does not tell any more what its processes hold';
   const held = sum(known);
   return before.mib - held >= dueOf(before, promised)
@@ -124,7 +129,7 @@ export function dueOf(
   { mib, processes }: { readonly mib: number; readonly processes: number },
   promised: Promised,
 ): number {
-  if (promised === 'all') return 0.95 * mib;
+  if (promised === 'all') return mib - Math.min(LEFT_SHARE * mib, NOISE_MIB);
   return Math.max(SHARE * (mib - CONTEXT_MIB * processes), LEAST_SHARE * mib);
 }
 

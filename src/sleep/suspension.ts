@@ -22,6 +22,9 @@ const ANY_AGE_MS = Number.POSITIVE_INFINITY;
 /** What the machine itself is left, of its memory. */
 const HOST_MARGIN_MIB = 1_024;
 
+/** Some of its processes did not come back from a step that failed: no call of its own is answered any more. */
+export class BeyondRepair extends DriverError {}
+
 type Held = { readonly pid: number; readonly uuid: string; readonly mib: number };
 
 /** Those that were on the GPU, and how much they need of each to come back. */
@@ -91,7 +94,7 @@ export class Suspension {
     return `its ${needs} MiB of GPU memory do not fit into host memory: ${available} MiB are available`;
   }
 
-  /** After a rejection the engine runs as before, or is not to be used again; its probes tell which. */
+  /** After a rejection the engine runs as before, or is not to be used again (`BeyondRepair`). */
   async suspend(sleeper: Sleeper, signal: AbortSignal): Promise<void> {
     const { cuda } = this.#means;
     const on = { child: sleeper.child, signal };
@@ -191,11 +194,20 @@ export class Suspension {
     if (on.signal.aborted) throw reasonOf(on.signal);
     if (failed === undefined) return;
     const done = pids.filter((_, at) => ends[at]?.status === 'fulfilled');
-    // Those that failed at this step are still locked. Where the way back fails as well, the engine's probes will tell.
+    // Those that failed at this step are still locked.
+    const undone: boolean[] = [];
     for (const step of back) {
-      await Promise.allSettled((step === 'unlock' ? pids : done).map((pid) => cuda.act(step, pid, on)));
+      const ways = await Promise.allSettled((step === 'unlock' ? pids : done).map((pid) => cuda.act(step, pid, on)));
+      undone.push(...ways.map(({ status }) => status === 'fulfilled'));
     }
-    throw failed.reason;
+    // One that was never locked cannot be unlocked, and is well.
+    if (undone.every(Boolean) || (action === 'lock' && (await this.#allRun(pids, on)))) throw failed.reason;
+    throw new BeyondRepair(failed.reason instanceof Error ? failed.reason.message : String(failed.reason));
+  }
+
+  async #allRun(pids: readonly number[], on: CudaOrder): Promise<boolean> {
+    const states = await Promise.allSettled(pids.map((pid) => this.#means.cuda.stateOf(pid, on)));
+    return states.every((state) => state.status === 'fulfilled' && state.value === 'running');
   }
 
   async #all(action: CudaAction, pids: readonly number[], on: CudaOrder): Promise<void> {

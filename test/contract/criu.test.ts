@@ -1,169 +1,31 @@
 import { once } from 'node:events';
-import { appendFileSync, existsSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { test as base } from 'vitest';
-import { CriuCheckpoints } from '../../src/adapters/checkpoints.ts';
-import { Criu } from '../../src/adapters/criu.ts';
-import { ImageStore } from '../../src/adapters/images.ts';
-import { openProcesses, type SystemProcesses } from '../../src/adapters/processes.ts';
-import { systemPrograms } from '../../src/adapters/programs.ts';
-import { engineId, modelId } from '../../src/core/kinds.ts';
-import type { Checkpoint, Returning } from '../../src/ports/checkpoints.ts';
-import type { Child } from '../../src/ports/process.ts';
-import { requireCriu } from '../helpers/criu.ts';
-import { requireLlama } from '../helpers/llama.ts';
-import { randomModel } from '../helpers/models.ts';
-import { killSurvivors, noSurvivors, testFolder } from '../helpers/survivors.ts';
 import { waitFor } from '../helpers/wait-for.ts';
-
-const model = modelId('alpha');
-const engine = engineId(model, 0);
-const PROMPT = 'Once upon a time there was a light in the water and we did not know what it was for';
-
-type Scene = {
-  readonly folder: string;
-  readonly criu: string;
-  readonly llama: string;
-  readonly processes: SystemProcesses;
-  readonly checkpoints: CriuCheckpoints;
-  readonly images: ImageStore;
-  readonly problems: string[];
-};
-
-/** A catnap without its upper floors: the supervision of processes, and criu. */
-const test = base.extend('scene', async ({ skip }, { onCleanup }): Promise<Scene> => {
-  const criu = await requireCriu({ skip });
-  const llama = await requireLlama({ skip });
-  const { path: folder, remove } = testFolder();
-  const problems: string[] = [];
-  const processes = await openProcesses({
-    stateDir: join(folder, 'state'),
-    logMaxBytes: 4_096,
-    onProblem: (message) => problems.push(message),
-  });
-  onCleanup(async () => {
-    try {
-      await noSurvivors(folder);
-    } finally {
-      killSurvivors(folder);
-      await processes.close();
-      remove();
-    }
-  });
-  const images = storeIn(join(folder, 'images'), processes);
-  return { folder, criu, llama, processes, problems, images, checkpoints: checkpointsOf(criu, images, processes) };
-});
-
-function storeIn(folder: string, { host }: SystemProcesses, maxBytes = 0): ImageStore {
-  const { table, state } = host;
-  if (table === undefined) throw new Error('there is no process table');
-  return new ImageStore({ folder, maxBytes, table, state });
-}
-
-function checkpointsOf(command: string, images: ImageStore, processes: SystemProcesses): CriuCheckpoints {
-  const { host } = processes;
-  const programs = systemPrograms(process.env);
-  const criu = new Criu(
-    { command, plugins: undefined, cudaCheckpoint: 'cuda-checkpoint' },
-    { programs, processes, isRoot: process.geteuid?.() === 0 },
-  );
-  const portIsFree = (port: number): Promise<boolean> => processes.portIsFree(port);
-  const onProblem = (message: string): never => {
-    throw new Error(message);
-  };
-  return new CriuCheckpoints({ host, criu, images, programs, portIsFree, onProblem });
-}
-
-type Engine = { child: Child; readonly port: number; readonly origin: string };
-
-type Argv = [string, ...string[]];
-
-async function started(
-  { processes, folder, llama }: Scene,
-  wrapped: (argv: Argv) => Argv = (argv) => argv,
-): Promise<Engine> {
-  const port = await processes.freePort();
-  const flags = ['--threads', '1', '--parallel', '2', '--ctx-size', '2048', '--no-ui', '--offline'];
-  const child = await processes.spawn({
-    engine,
-    model,
-    argv: wrapped([llama, '--port', String(port), '--model', await randomModel({ seed: 1 }), ...flags]),
-    env: { TEST_FOLDER: folder },
-    cwd: undefined,
-    port,
-  });
-  const origin = `http://127.0.0.1:${port}`;
-  await waitFor('llama-server to be ready', () => answers(`${origin}/health`));
-  return { child, port, origin };
-}
-
-async function answers(url: string): Promise<boolean> {
-  try {
-    const answer = await fetch(url, { signal: AbortSignal.timeout(1_000) });
-    await answer.text();
-    return answer.ok;
-  } catch {
-    return false;
-  }
-}
-
-/** What it says, and how much of the prompt it had to read for that. */
-async function say({ origin }: Engine): Promise<{ text: string; read: number; cached: number }> {
-  const answer = await fetch(`${origin}/completion`, {
-    method: 'POST',
-    body: JSON.stringify({ prompt: PROMPT, n_predict: 16, temperature: 0, id_slot: 0 }),
-  });
-  const { content, timings } = JSON.parse(await answer.text());
-  return { text: content, read: timings.prompt_n, cached: timings.cache_n };
-}
-
-const never = new AbortController().signal;
-const save = (
-  { checkpoints }: Pick<Scene, 'checkpoints'>,
-  { child, port }: Engine,
-  signal = never,
-): Promise<Checkpoint> => checkpoints.save(child, { engine, model, port }, signal);
-
-async function restored(checkpoint: Checkpoint, on: Engine): Promise<Returning> {
-  const returning = await checkpoint.restore(never);
-  on.child = returning.child;
-  await returning.back;
-  return returning;
-}
-
-/** Kills it, and proves that nothing is left. */
-async function end({ child }: Engine): Promise<void> {
-  child.signal('SIGKILL');
-  await waitFor('its end', async () => {
-    const left = await child.members();
-    if (left.length > 0) child.signal('SIGKILL');
-    return left.length === 0;
-  });
-  await child.forget();
-}
-
-/** A criu that does something else first, or in between, when it is told to dump or to restore. */
-function meddling(
-  { criu, folder, images, processes }: Scene,
-  what: 'dump' | 'restore',
-  script: string,
-): CriuCheckpoints {
-  const path = join(folder, 'meddling-criu');
-  const rest = `*) exec '${criu}' "$@" ;;`;
-  writeFileSync(path, `#!/bin/sh\ncase "$1" in ${what}) ${script} ;;\n${rest}\nesac\n`, { mode: 0o755 });
-  return checkpointsOf(path, images, processes);
-}
-
-/** Finds the folder of the image among the arguments. */
-const IMAGES = `for word; do case "$last" in --images-dir) images=$word ;; esac; last=$word; done`;
-
-/** Kills criu with everything it has made its child as soon as there is such a file in the folder of the image. */
-const killedAt = ({ criu }: Scene, file: string): string => `
-  ${IMAGES}
-  '${criu}' "$@" & pid=$!
-  while [ ! -s "$images/${file}" ] && [ -e /proc/$pid ]; do :; done
-  kill -KILL $pid; wait $pid; exit 137`;
+import {
+  IMAGES,
+  checkpointsOf,
+  end,
+  killedAt,
+  meddling,
+  never,
+  restored,
+  save,
+  say,
+  started,
+  storeIn,
+  test,
+} from './criu-scene.ts';
 
 test('ten times to disk and back: the same process, the same answer, and nothing of the prompt is read again', async ({
   expect,
@@ -261,6 +123,36 @@ test('a log that is due to be cut is cut only when the engine is back', async ({
   await waitFor('what it prints to be in the log', () => statSync(log).size > cut);
   await checkpoint.drop();
   await end(on);
+});
+
+test('a file that was removed while it is open leaves no name of its own behind, whatever becomes of the image', async ({
+  expect,
+  scene,
+}) => {
+  await scene.checkpoints.hindrance();
+  const [from, to] = [join(scene.folder, 'removed'), join(scene.folder, 'elsewhere')];
+  mkdirSync(from);
+  const script = `exec 9>'${from}/one'; ln '${from}/one' '${to}'; rm '${from}/one'; exec "$0" "$@"`;
+  const on = await started(scene, (argv) => ['/bin/sh', '-c', script, ...argv]);
+  writeFileSync(join(from, 'link_remap.77'), 'of somebody else');
+
+  const back = await save(scene, on);
+  expect(readdirSync(from)).toHaveLength(2);
+  await restored(back, on);
+  await back.drop();
+  expect(readdirSync(from)).toEqual(['link_remap.77']);
+  expect((await say(on)).text).not.toBe('');
+
+  const thrown = await save(scene, on);
+  expect(readdirSync(from)).toHaveLength(2);
+  await thrown.drop();
+  expect([readdirSync(from), existsSync(to)]).toEqual([['link_remap.77'], true]);
+
+  // What a catnap left that was killed is found by the next one.
+  const again = await started(scene, (argv) => ['/bin/sh', '-c', script.replace('ln ', 'ln -f '), ...argv]);
+  await save(scene, again);
+  await scene.images.clear();
+  expect(readdirSync(from)).toEqual(['link_remap.77']);
 });
 
 test('where its port was taken it is not brought back', async ({ expect, scene }) => {

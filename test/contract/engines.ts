@@ -55,7 +55,7 @@ export const test = base.extend<{ engines: Engines }>({
         const alpha = config.models['alpha'];
         if (alpha === undefined) throw new Error('the config has no alpha');
         const engine: Omit<Engine, 'driver'> = { exits: [], warnings: [] };
-        const gpu = new NvidiaSmi(config.gpu.nvidia_smi_path, { clock, programs, processes });
+        const gpu = new NvidiaSmi(config.gpu, { clock, programs, processes });
         const warned = (message: string): void => void engine.warnings.push(message);
         const checkpoints = checkpointsOf({ config, processes, programs, onProblem: warned });
         const conversations = conversationsOf({ ...config, state_dir: join(folder, 'state') });

@@ -92,28 +92,6 @@ describe('level 3', () => {
     await none.driver.stop(order(3).order);
   });
 
-  test('what goes wrong while it is frozen or restored is told and leaves nothing that counts as awake', async ({
-    engines,
-    lab,
-    expect,
-  }) => {
-    const root = { sleep_timeout_secs: 1.5, wake_timeout_secs: 1.5 };
-    for (const [point, kind, told] of [
-      ['cuda.checkpoint', 'fail', /could not checkpoint process \d+: .*unknown error/],
-      ['cuda.checkpoint', 'hang', /could not checkpoint process \d+: it did not end within 1.5 s/],
-      ['cuda.restore', 'fail', /could not restore process \d+/],
-      ['cuda.unlock', 'fail', /could not unlock process \d+/],
-    ] as const) {
-      const { driver } = await awake(engines, lab, {}, {}, root);
-      lab.ledger.plan({ point, kind });
-      const end = await failure(driver.sleep(3, order(2).order).then(() => driver.wake(3, order(3).order)));
-      expect(end, point).toMatch(told);
-      expect(driver.backend).toBeUndefined();
-      await driver.stop(order(4).order);
-      expect(used(lab)).toBe(0);
-    }
-  });
-
   test('nothing is restored where there is no room for it', async ({ engines, lab, expect }) => {
     const { driver } = await awake(engines, lab);
     await driver.sleep(3, order(2).order);

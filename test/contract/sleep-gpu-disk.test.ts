@@ -85,26 +85,6 @@ describe('vLLM on disk', () => {
     expect([used(lab), images(lab)]).toEqual([0, []]);
   });
 
-  test('whatever step fails, it is told, and the stop that follows leaves nothing', async ({
-    engines,
-    lab,
-    expect,
-  }) => {
-    for (const [point, kind, told] of [
-      ['criu.dump', 'fail', /cannot sleep at level 4: .*no room for the image/],
-      ['criu.restore', 'fail', /did not come back from disk: .*was changed or removed while it was on disk/],
-      ['cuda.restore', 'fail', /could not restore process \d+/],
-    ] as const) {
-      const { driver, exits } = await awake(engines, lab);
-      lab.ledger.plan({ point, kind });
-      const end = await failure(driver.sleep(4, order(2).order).then(() => driver.wake(4, order(3).order)));
-      expect([point, end]).toEqual([point, expect.stringMatching(told)]);
-      expect([point, driver.backend]).toEqual([point, undefined]);
-      await driver.stop(order(4).order);
-      expect([point, used(lab), images(lab), exits]).toEqual([point, 0, [], []]);
-    }
-  });
-
   test('an order that is withdrawn ends cuda-checkpoint and criu with it', async ({ engines, lab, expect }) => {
     for (const point of ['cuda.checkpoint', 'criu.restore']) {
       const { driver } = await awake(engines, lab);

@@ -145,32 +145,3 @@ describe('a start', () => {
     await expect(driver.start(order(1).order)).rejects.toThrow(/cache_size 512 in place of 1024: tabby_config.yml/);
   });
 });
-
-test('an unload that frees nothing, fails, hangs or kills it, and a load that finds no room, have failed', async ({
-  engines,
-  lab,
-  expect,
-}) => {
-  for (const [kind, told] of [
-    ['not-freed', /memory is not back: its processes still hold 10600/],
-    ['fail', /\/v1\/model\/unload: it answered 500/],
-    ['hang', /\/v1\/model\/unload: it did not answer within 0.5 s/],
-    ['die', /TabbyAPI|memory/],
-  ] as const) {
-    const gpu = { ...lab.root.gpu, free_timeout_secs: 0.4 };
-    const engine = engines.make(lab.tabby(), { ...lab.root, gpu, sleep_timeout_secs: 0.5 });
-    await engine.driver.start(order(1).order);
-    lab.ledger.plan({ point: 'tabby.unload', kind });
-    const end = await engine.driver.sleep(2, order(2).order).then(
-      () => 'asleep',
-      (error: Error) => error.message,
-    );
-    if (kind === 'die') await expect.poll(() => engine.exits.length + (end === 'asleep' ? 0 : 1)).toBeGreaterThan(0);
-    else expect(end).toMatch(told);
-    await engine.driver.stop(order(9).order);
-  }
-  const { driver } = await awake(engines, lab);
-  await driver.sleep(2, order(2).order);
-  lab.ledger.plan({ point: 'tabby.load', kind: 'oom' });
-  await expect(driver.wake(2, order(3).order)).rejects.toThrow(/could not load the model: Insufficient VRAM/);
-});

@@ -115,67 +115,6 @@ describe('the two levels of its own', () => {
 });
 
 describe('nothing is believed', () => {
-  test('a sleep that answers 200 and frees nothing has failed', async ({ engines, lab, expect }) => {
-    const { driver } = await awake(engines, lab);
-    lab.ledger.plan({ point: 'vllm.sleep', kind: 'not-freed' });
-    await expect(driver.sleep(1, order(2).order)).rejects.toThrow(/memory is not back: its processes still hold 14700/);
-  });
-
-  test('a sleep that fails or hangs, or an engine that dies of it, is told as what it is', async ({
-    engines,
-    lab,
-    expect,
-  }) => {
-    for (const [kind, told] of [
-      ['fail', /\/sleep: it answered 500: Call to sleep method failed/],
-      ['hang', /\/sleep: it did not answer within 0.5 s/],
-      ['die', /vLLM|memory/],
-    ] as const) {
-      const engine = engines.make(lab.vllm(), { ...lab.root, sleep_timeout_secs: 0.5 });
-      await engine.driver.start(order(1).order);
-      lab.ledger.plan({ point: 'vllm.sleep', kind });
-      const end = await engine.driver.sleep(1, order(2).order).then(
-        () => 'asleep',
-        (error: Error) => error.message,
-      );
-      // Its death is told as such, if not by the sleep then a moment later.
-      if (kind === 'die') await expect.poll(() => engine.exits.length + (end === 'asleep' ? 0 : 1)).toBeGreaterThan(0);
-      else expect(end).toMatch(told);
-      await engine.driver.stop(order(9).order);
-    }
-  });
-
-  test('a wake that runs out of memory, hangs, kills the engine or leaves rubbish has failed', async ({
-    engines,
-    lab,
-    expect,
-  }) => {
-    for (const [level, point, kind, told] of [
-      [1, 'vllm.wake', 'oom', /out of memory/],
-      [1, 'vllm.wake', 'hang', /\/wake_up: it did not answer within 0.5 s/],
-      [1, 'vllm.wake', 'die', /vLLM/],
-      [1, 'vllm.wake', 'garbage', /answers rubbish after level 1/],
-      [2, 'vllm.reload', 'fail', /\/collective_rpc: it answered 500: default_weight_loader/],
-    ] as const) {
-      const { driver } = engines.make(lab.vllm(), { ...lab.root, wake_timeout_secs: 0.5 });
-      await driver.start(order(1).order);
-      await driver.sleep(level, order(2).order);
-      lab.ledger.plan({ point, kind });
-      await expect(driver.wake(level, order(3).order), kind).rejects.toThrow(told);
-      expect(driver.backend).toBeUndefined();
-      await driver.stop(order(9).order);
-    }
-  });
-
-  test('an engine that answers rubbish after level 2 is not awake', async ({ engines, lab, expect }) => {
-    const { driver } = await awake(engines, lab);
-    await driver.sleep(2, order(2).order);
-    // Its second half spoils what was loaded.
-    lab.ledger.plan({ point: 'vllm.wake', kind: 'none' });
-    lab.ledger.plan({ point: 'vllm.wake', kind: 'garbage' });
-    await expect(driver.wake(2, order(3).order)).rejects.toThrow(/answers rubbish after level 2/);
-  });
-
   test('without nvidia-smi its word is taken, and that is said once', async ({ engines, lab, expect }) => {
     const { driver, warnings } = engines.make(lab.vllm(), { ...lab.root, gpu: { nvidia_smi_path: '/nowhere/smi' } });
     await driver.start(order(1).order);

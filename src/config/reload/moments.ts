@@ -77,7 +77,7 @@ export const SETTINGS = {
   record_trace: 'never',
   record_trace_max_mib: 'never',
   journal_entries: 'never',
-  gpu: { capacity_mib: 'never', nvidia_smi_path: 'never', free_timeout_secs: 'next_start' },
+  gpu: { capacity_mib: 'never', nvidia_smi_path: 'never', read_timeout_secs: 'never', free_timeout_secs: 'next_start' },
   checkpoint: 'never',
 } as const satisfies Record<Setting, When | Readonly<Record<string, When>>>;
 

@@ -20,7 +20,8 @@ function tool({
     return argv[1]?.startsWith('--query-gpu=') === true ? gpus : apps;
   };
   const find = async () => (there ? { path: '/usr/bin/nvidia-smi', mark: '1' } : undefined);
-  return { clock, asked, smi: new NvidiaSmi('nvidia-smi', { clock, programs: { find }, processes: { ask } }) };
+  const settings = { nvidia_smi_path: 'nvidia-smi', read_timeout_secs: 10 };
+  return { clock, asked, smi: new NvidiaSmi(settings, { clock, programs: { find }, processes: { ask } }) };
 }
 
 test('devices and processes are read by the order in which they were asked for', async ({ expect }) => {
@@ -68,7 +69,16 @@ test('a tool that is not there, fails or hangs is told as what it is', async ({ 
   });
 });
 
-test('lines that are something else are passed over', async ({ expect }) => {
+test('lines that are something else are passed over, unless there is nothing but those', async ({ expect }) => {
+  expect(await tool({ gpus: { code: 0, output: `${GPUS}WARNING: infoROM is corrupted\n` } }).smi.read(0)).toMatchObject(
+    {
+      kind: 'read',
+    },
+  );
+  expect(await tool({ gpus: { code: 0, output: 'Segmentation fault\n' } }).smi.read(0)).toEqual({
+    kind: 'failed',
+    reason: 'nvidia-smi says what cannot be read: Segmentation fault',
+  });
   const apps = { code: 0, output: 'No running processes found\n' };
   expect(await tool({ apps }).smi.read(0)).toMatchObject({ kind: 'read', reading: { processes: [] } });
 });

@@ -70,6 +70,8 @@ test('a small engine must give something back all the same', async ({ expect }) 
 test('a level that promises everything is held to it', async ({ expect }) => {
   expect(await proof(FULL, [sight({ 7: 1_300 })], 'all')).toMatch(/still hold 1300/);
   expect(await proof(FULL, [sight({})], 'all')).toBe('back');
+  // One context of CUDA is little of it, and shows that a process was left out.
+  expect(await proof(FULL, [sight({ 7: 400 })], 'all')).toMatch(/still hold 400/);
 });
 
 test('every process counts', async ({ expect }) => {
@@ -84,6 +86,18 @@ test('where processes are not told apart, some device must have more room than b
   expect(await proof(blind, [sight({ 7: undefined }, 19_900)])).toBe(
     'no GPU has more free memory than before after 1 s',
   );
+});
+
+test('a driver that names none of its processes any more has shown nothing of them', async ({ expect }) => {
+  expect(await proof(FULL, [sight({}, 4_000)])).toBe('the driver names none of its processes any more after 1 s');
+});
+
+test('a driver that lists no GPU any more has shown nothing', async ({ expect }) => {
+  const none: GpuSight = {
+    kind: 'read',
+    reading: { takenAt: millis(0), cameAt: millis(0), devices: [], processes: [] },
+  };
+  expect(await proof(FULL, [none], 'all')).toBe('no GPU is listed any more after 1 s');
 });
 
 test('a reading that fails later is no proof, and one that fails before asks for none', async ({ expect }) => {

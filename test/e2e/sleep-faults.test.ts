@@ -1,0 +1,323 @@
+import type { ExpectStatic } from 'vitest';
+import type { ConfigInput } from '../../src/config/schema.ts';
+import type { SleepLevel } from '../../src/core/kinds.ts';
+import type { Settings } from '../fixtures/lab/settings.ts';
+import { requireCriu } from '../helpers/criu.ts';
+import { test, type Start } from '../helpers/e2e.ts';
+import { configOf, gpusOf, inWords, playLane, type Lane } from '../helpers/fault-lanes.ts';
+import { Lab } from '../helpers/lab.ts';
+import { Metrics } from '../helpers/metrics.ts';
+
+/**
+ * Every sleep level, leg by leg, against everything that is known to go wrong with it: which level the engine ends at, what it holds
+ * of the GPU then, that the next model is served, how it comes back, and what the operator reads.
+ */
+
+/** So that what is frozen fits into the memory of the machine that plays this. */
+const SMALL = { weightsMib: 600, kvMib: 800 };
+
+type Vllm = { readonly allowed?: readonly SleepLevel[]; readonly settings?: Partial<Settings> };
+
+const vllm =
+  (sleep_level: SleepLevel, { allowed = [sleep_level, 5], settings }: Vllm = {}, extra_args: readonly string[] = []) =>
+  (lab: Lab) =>
+    lab.vllm({ ...SMALL, ...settings }, { sleep_level, levels_allowed: [...allowed], extra_args: [...extra_args] });
+
+const TOGETHER = ['--tensor-parallel-size', '2', '--enforce-eager', '--disable-custom-all-reduce'];
+const IN_VAIN = 'vllm.wake none + vllm.wake garbage';
+
+const LANES: readonly Lane[] = [
+  {
+    name: 'one',
+    model: vllm(1, { allowed: [1, 2, 5], settings: { version: '0.13.0' } }),
+    rows: [
+      ['asleep', 'nothing', 'host', 'same'],
+      ['sleep', 'vllm.sleep fail', 'dropped', 'same', /at level 1: vLLM \/sleep: it answered 500.*level 2 is tried/],
+      ['sleep', 'vllm.sleep not-freed', 'none', 'fresh', /memory is not back: its processes still hold/],
+      ['sleep', 'vllm.sleep die', 'none', 'fresh', /vLLM ended/],
+      ['asleep', 'killed', 'host', 'fresh', /ended by SIGKILL|the connection failed/],
+      ['wake', 'vllm.wake oom', 'host', 'fresh', /\/wake_up: it answered 500: .*out of memory/],
+      ['wake', 'vllm.wake die', 'host', 'fresh', /vLLM/],
+      ['wake', 'vllm.wake garbage', 'host', 'fresh', /answers rubbish after level 1/],
+    ],
+  },
+  {
+    name: 'two',
+    model: vllm(2, { settings: { version: '0.22.0' } }),
+    rows: [
+      ['asleep', 'nothing', 'dropped', 'same'],
+      ['sleep', 'vllm.sleep fail', 'none', 'fresh', /at level 2: vLLM \/sleep: it answered 500.*stopped instead/],
+      ['sleep', 'vllm.sleep not-freed', 'none', 'fresh', /memory is not back/],
+      ['sleep', 'vllm.sleep die', 'none', 'fresh', /vLLM ended/],
+      ['asleep', 'killed', 'dropped', 'fresh', /ended by SIGKILL|the connection failed/],
+      ['wake', 'vllm.wake oom', 'dropped', 'fresh', /out of memory/],
+      ['wake', 'vllm.wake none + vllm.wake oom', 'dropped', 'fresh', /out of memory/],
+      ['wake', 'vllm.wake die', 'dropped', 'fresh', /vLLM/],
+      ['wake', 'vllm.reload fail', 'dropped', 'fresh', /\/collective_rpc: it answered 500: default_weight_loader/],
+      ['wake', IN_VAIN, 'dropped', 'fresh', /answers rubbish after level 2/],
+    ],
+  },
+  {
+    name: 'frees-nothing',
+    model: vllm(1, { allowed: [1, 2, 3, 5], settings: { version: '0.15.1' } }),
+    rows: [['sleep', 'nothing', 'suspended', 'same', /0\.15\.1 cannot be put to level 1: its sleep frees no memory/]],
+  },
+  {
+    name: 'three',
+    model: vllm(3),
+    rows: [
+      ['asleep', 'nothing', 'suspended', 'same'],
+      ['sleep', 'cuda.lock fail', 'none', 'fresh', /could not lock process \d+: .*not ready.*stopped instead/],
+      ['sleep', 'cuda.lock not-permitted', 'none', 'fresh'],
+      ['sleep', 'cuda.checkpoint fail', 'none', 'fresh', /could not checkpoint process \d+: .*unknown error/],
+      ['sleep', 'cuda.checkpoint lie', 'none', 'fresh', /memory is not back/],
+      ['asleep', 'killed', 'suspended', 'fresh', /ended by SIGKILL|the connection failed/],
+      ['wake', 'cuda.restore fail', 'suspended', 'fresh', /could not restore process \d+/],
+      ['wake', 'cuda.unlock fail', 'suspended', 'fresh', /could not unlock process \d+/],
+    ],
+  },
+  {
+    name: 'hybrid',
+    gpus: 2,
+    model: vllm('hybrid', {}, TOGETHER),
+    rows: [
+      ['asleep', 'nothing', 'suspended', 'same'],
+      ['sleep', 'vllm.sleep fail', 'none', 'fresh', /\/sleep: it answered 500/],
+      ['sleep', 'vllm.communicator fail', 'none', 'fresh', /ncclCommDestroy failed/],
+      // Of two processes one fails.
+      ['sleep', 'cuda.lock fail', 'none', 'fresh', /could not lock process \d+/],
+      ['sleep', 'cuda.checkpoint lie', 'none', 'fresh', /memory is not back/],
+    ],
+  },
+  ...(
+    [
+      ['cuda.checkpoint fail', 'sleep', 'none', /could not checkpoint process \d+/],
+      ['cuda.restore fail', 'wake', 'suspended', /could not restore process \d+/],
+      ['cuda.unlock fail', 'wake', 'suspended', /could not unlock process \d+/],
+      ['vllm.communicator fail', 'wake', 'suspended', /ncclCommDestroy failed/],
+      ['vllm.reload fail', 'wake', 'suspended', /default_weight_loader/],
+    ] as const
+  ).map(([fault, leg, at, told], number): Lane => ({
+    // What did not come back once is not put there again, so each has an engine of its own.
+    name: `hybrid-${number}`,
+    gpus: 2,
+    model: vllm('hybrid', {}, TOGETHER),
+    rows: [[leg, fault, at, 'fresh', told]],
+  })),
+  {
+    name: 'ends',
+    model: vllm(5),
+    rows: [
+      ['sleep', 'nothing', 'none', 'fresh'],
+      ['sleep', 'vllm.end orphan', 'none', 'fresh'],
+    ],
+  },
+  {
+    name: 'sglang',
+    model: (lab) => lab.sglang({ ...SMALL, lagMs: 0 }, { sleep_level: 1 }),
+    rows: [
+      ['asleep', 'nothing', 'host', 'same'],
+      ['sleep', 'sglang.release fail', 'none', 'fresh', /torch_memory_saver: pause failed/],
+      ['sleep', 'sglang.release not-freed', 'none', 'fresh', /memory is not back/],
+      ['sleep', 'sglang.release die', 'none', 'fresh', /SGLang ended/],
+    ],
+  },
+  {
+    name: 'sglang-loads',
+    model: (lab) => lab.sglang({ ...SMALL, lagMs: 0 }, { sleep_level: 2 }),
+    rows: [['wake', 'sglang.update fail', 'dropped', 'fresh', /update_weights_from_disk: it answered 400.*not match/]],
+  },
+  {
+    name: 'tabby',
+    model: (lab) => lab.tabby({ weightsMib: 600, cacheMib: 400 }, { sleep_level: 2, env: { LAB_MODEL: 'tabby' } }),
+    rows: [
+      ['asleep', 'nothing', 'dropped', 'same'],
+      ['sleep', 'tabby.unload fail', 'suspended', 'same', /unload: it answered 500.*level 3 is tried/],
+      ['sleep', 'tabby.unload not-freed', 'none', 'fresh', /memory is not back/],
+      ['sleep', 'tabby.unload die', 'none', 'fresh', /TabbyAPI ended/],
+      ['wake', 'tabby.load oom', 'dropped', 'fresh', /Insufficient VRAM/],
+      ['wake', 'tabby.load die', 'dropped', 'fresh', /TabbyAPI/],
+    ],
+  },
+];
+
+/** By whoever notices first. */
+const LATE = /did not end within|did not finish in time/;
+
+/** What hangs does so until its limit; each has an engine of its own, so that all of them wait together. */
+const HANGS: readonly Lane[] = (
+  [
+    ['one-asleep', vllm(1, { allowed: [1, 3, 5] }), 'sleep', 'vllm.sleep hang', 'suspended', /level 3 is tried/],
+    ['one-awake', vllm(1), 'wake', 'vllm.wake hang', 'host', /\/wake_up: it did not answer within/],
+    ['two-asleep', vllm(2), 'sleep', 'vllm.sleep hang', 'none', /\/sleep: it did not answer within/],
+    ['two-awake', vllm(2), 'wake', 'vllm.wake none + vllm.wake hang', 'dropped', /\/wake_up: it did not answer within/],
+    ['two-loads', vllm(2), 'wake', 'vllm.reload hang', 'dropped', /\/collective_rpc: it did not answer within/],
+    ['three-locks', vllm(3), 'sleep', 'cuda.lock hang', 'none', LATE],
+    ['three-freezes', vllm(3), 'sleep', 'cuda.checkpoint hang', 'none', LATE],
+    ['three-thaws', vllm(3), 'wake', 'cuda.restore hang', 'suspended', LATE],
+    ['three-stands', vllm(3), 'wake', 'cuda.unlock lie', 'suspended', /answers nothing within/],
+    ['hybrid-freezes', vllm('hybrid', {}, TOGETHER), 'sleep', 'cuda.checkpoint hang', 'none', LATE],
+    ['hybrid-thaws', vllm('hybrid', {}, TOGETHER), 'wake', 'cuda.restore hang', 'suspended', LATE],
+    // What is half asleep goes to no other level.
+    [
+      'sglang-asleep',
+      (lab: Lab) => lab.sglang({ ...SMALL, lagMs: 0 }, { sleep_level: 1 }),
+      'sleep',
+      'sglang.release hang',
+      'none',
+      /release.*did not answer within/,
+    ],
+    [
+      'sglang-back',
+      (lab: Lab) => lab.sglang({ ...SMALL, lagMs: 0 }, { sleep_level: 1 }),
+      'wake',
+      'sglang.resume oom',
+      'host',
+      /resume.*did not answer within/,
+    ],
+    [
+      'tabby-asleep',
+      (lab: Lab) =>
+        lab.tabby(
+          { weightsMib: 600, cacheMib: 400 },
+          { sleep_level: 2, levels_allowed: [2, 5], env: { LAB_MODEL: 'tabby-asleep' } },
+        ),
+      'sleep',
+      'tabby.unload hang',
+      'none',
+      /unload: it did not answer within/,
+    ],
+  ] as const
+).map(([name, model, leg, fault, at, told]) => ({
+  name,
+  gpus: name.startsWith('hybrid') ? 2 : 1,
+  model,
+  rows: [[leg, fault, at, 'fresh', told]],
+}));
+
+/** What nvidia-smi says, or does not: what cannot be seen is not believed, unless it could never be seen. */
+const READINGS: Lane = {
+  name: 'read',
+  model: vllm(1),
+  rows: [
+    ['sleep', 'smi slow', 'host', 'same'],
+    ['sleep', 'smi no-processes', 'none', 'fresh', /names none of its processes any more/],
+    ['sleep', 'smi garbage', 'none', 'fresh', /says what cannot be read/],
+    ['sleep', 'smi silent', 'none', 'fresh', /names none of its processes any more/],
+    ['sleep', 'smi not-available', 'none', 'fresh', /does not tell any more/],
+    ['sleep', 'smi no-driver', 'none', 'fresh', /ended with code 9/],
+    ['sleep', 'smi missing', 'none', 'fresh', /was not found \(gpu\.nvidia_smi_path\)/],
+    ['sleep', 'smi hang', 'none', 'fresh', /did not answer within/],
+  ],
+};
+
+/** To disk and back, by the real criu. */
+const ON_DISK: readonly Lane[] = [
+  {
+    name: 'disk',
+    model: vllm(4),
+    rows: [
+      ['asleep', 'nothing', 'disk', 'same'],
+      ['sleep', 'vllm.sleep fail', 'none', 'fresh', /\/sleep: it answered 500/],
+      ['sleep', 'cuda.lock fail', 'none', 'fresh', /could not lock process/],
+      ['sleep', 'cuda.checkpoint fail', 'none', 'fresh', /could not checkpoint process/],
+      ['sleep', 'criu.dump fail', 'none', 'fresh', /Can't dump file 33/],
+      ['sleep', 'criu.dump full', 'none', 'fresh', /there is no room for the image/],
+      ['asleep', 'damaged', 'disk', 'fresh', /was changed or removed by somebody/],
+    ],
+  },
+  {
+    name: 'disk-and-back',
+    model: vllm(4),
+    rows: [
+      ['wake', 'criu.restore fail', 'disk', 'fresh', /was changed or removed while it was on disk/],
+      ['wake', 'cuda.restore fail', 'disk', 'fresh', /could not restore process/],
+      ['wake', 'vllm.reload fail', 'disk', 'fresh', /default_weight_loader/],
+    ],
+  },
+  {
+    name: 'disk-together',
+    gpus: 2,
+    model: vllm(4, {}, TOGETHER),
+    rows: [
+      ['asleep', 'nothing', 'disk', 'same'],
+      ['sleep', 'vllm.communicator fail', 'none', 'fresh', /ncclCommDestroy failed/],
+      // Of two processes one fails.
+      ['sleep', 'cuda.checkpoint fail', 'none', 'fresh', /could not checkpoint process/],
+      ['wake', 'cuda.unlock fail', 'disk', 'fresh', /could not unlock process/],
+    ],
+  },
+];
+const DISK_HANGS: readonly Lane[] = [
+  { name: 'dump', model: vllm(4), rows: [['sleep', 'criu.dump hang', 'none', 'fresh', LATE]] },
+  { name: 'return', model: vllm(4), rows: [['wake', 'criu.restore hang', 'disk', 'fresh', LATE]] },
+];
+
+/** What one reading shows is free: in the lab nothing takes its time to be. */
+const gpu = (lab: Lab) => ({ ...lab.root.gpu, free_timeout_secs: 0.4 });
+const whole = { sleep_timeout_secs: 30, wake_timeout_secs: 30 };
+/** Long enough for what is well, on a machine that has much to do. */
+const SHORT = 8;
+const short = { sleep_timeout_secs: SHORT, wake_timeout_secs: SHORT, startup_timeout_secs: 3 * SHORT };
+
+const LIMIT_MS = 240_000;
+
+type Scene = { readonly expect: ExpectStatic; readonly start: Start; readonly folder: string };
+
+const labOf = (folder: string, lanes: readonly Lane[]): Lab =>
+  new Lab(
+    folder,
+    Array.from({ length: gpusOf(lanes) }, () => 24_000),
+  );
+
+async function allAsSaid(
+  { expect, start, folder }: Scene,
+  lanes: readonly Lane[],
+  root: Omit<ConfigInput, 'models'>,
+  lab = labOf(folder, lanes),
+): Promise<void> {
+  const catnap = await start(configOf(lab, lanes, { gpu: gpu(lab), ...root }), { env: lab.env });
+  const seen = await Promise.all(lanes.map((lane) => playLane(catnap, lab, lane)));
+  const table = (of: readonly (readonly string[])[]) =>
+    Object.fromEntries(of.map((rows, at) => [lanes[at]?.name, rows]));
+  expect(table(seen)).toEqual(table(lanes.map(({ rows }) => rows.map(inWords))));
+  expect(lab.ledger.events('refused')).toEqual([]);
+  const metrics = new Metrics((await catnap.get('/metrics')).text);
+  expect(metrics.value('catnap_escalations_total')).toBe(catnap.facts('sleep-escalated').length);
+}
+
+/** Those that mostly wait do so together. */
+const begin = { fails: test, hangs: test.concurrent };
+
+for (const [what, lanes, root] of [
+  ['fails', LANES, whole],
+  ['hangs', HANGS, short],
+] as const)
+  begin[what](
+    `whatever ${what} on the way to sleep, in it, or on the way back, the next model is served, and it comes back`,
+    { timeout: LIMIT_MS },
+    ({ expect, start, folder }) => allAsSaid({ expect, start, folder }, lanes, root),
+  );
+
+for (const [what, lanes, root] of [
+  ['hangs', DISK_HANGS, { ...short, startup_timeout_secs: SHORT + 4 }],
+  ['fails', ON_DISK, whole],
+] as const)
+  begin[what](
+    `whatever ${what} on the way to disk, there, or on the way back, the next model is served, and it comes back`,
+    { timeout: LIMIT_MS },
+    async ({ expect, start, folder, skip }) => {
+      const lab = labOf(folder, lanes);
+      lab.useCriu(await requireCriu({ skip }));
+      await allAsSaid({ expect, start, folder }, lanes, root, lab);
+    },
+  );
+
+test(
+  'where the driver says nothing of use no sleep is believed',
+  { timeout: LIMIT_MS },
+  ({ expect, start, folder }) => {
+    const lab = labOf(folder, [READINGS]);
+    return allAsSaid({ expect, start, folder }, [READINGS], { gpu: { ...gpu(lab), read_timeout_secs: 4 } }, lab);
+  },
+);
