@@ -65,6 +65,28 @@ describe('vLLM on disk', () => {
     ]);
   });
 
+  test('one that has come back, with a clock of its own, takes no sleeper for gone', async ({
+    engines,
+    lab,
+    expect,
+  }) => {
+    const one = await awake(engines, lab);
+    await one.driver.sleep(4, order(2).order);
+    const two = await awake(engines, lab);
+    const before = await says(two.driver);
+    await two.driver.sleep(3, order(2).order);
+    await one.driver.wake(4, order(3).order);
+    expect(
+      lab.ledger
+        .holders()
+        .map(({ state }) => state)
+        .toSorted(),
+    ).toEqual(['checkpointed', 'running']);
+    await one.driver.sleep(1, order(4).order);
+    await two.driver.wake(3, order(3).order);
+    expect(await says(two.driver)).toBe(before);
+  });
+
   test('the plugin of criu may empty the GPU; what it could not bring back is noticed', async ({
     engines,
     lab,
