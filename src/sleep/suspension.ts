@@ -125,8 +125,9 @@ export class Suspension {
       return pids;
     } catch (error) {
       if (on.signal.aborted) throw reasonOf(on.signal);
-      await Promise.allSettled(sure.map((pid) => this.#means.cuda.act('unlock', pid, on)));
-      throw error;
+      const ways = await Promise.allSettled(sure.map((pid) => this.#means.cuda.act('unlock', pid, on)));
+      if (ways.every(({ status }) => status === 'fulfilled')) throw error;
+      throw new BeyondRepair(error instanceof Error ? error.message : String(error));
     }
   }
 

@@ -3,7 +3,7 @@ import type { GpuProcess, GpuSight } from '../../../src/ports/gpu.ts';
 import { CudaCheckpoint } from '../../../src/sleep/cuda-checkpoint.ts';
 import { level3 } from '../../../src/sleep/level-3.ts';
 import { Room } from '../../../src/sleep/room.ts';
-import { Suspension } from '../../../src/sleep/suspension.ts';
+import { BeyondRepair, Suspension } from '../../../src/sleep/suspension.ts';
 import { VirtualClock } from '../../helpers/virtual-clock.ts';
 import { failureOf, oneEngine, order, startUp, watched } from '../engines/one-engine.ts';
 
@@ -14,6 +14,7 @@ async function awake(held: Readonly<Record<number, number>>, availableMib = 100_
   const clock = new VirtualClock();
   const memory = new Map(Object.entries(held).map(([pid, mib]) => [Number(pid), mib]));
   const did: string[] = [];
+  const fails = new Set<string>();
   let seeing = Promise.resolve();
   const processes = (): GpuProcess[] => [...memory].map(([pid, usedMib]) => ({ pid, uuid: 'GPU-0', usedMib }));
   let known: readonly GpuProcess[] = [];
@@ -36,6 +37,7 @@ async function awake(held: Readonly<Record<number, number>>, availableMib = 100_
     const [, what = '', action = '', , pid = ''] = argv;
     if (what === '--help') return { code: 0, output: '--action --timeout' };
     did.push(`${action} ${pid}`);
+    if (fails.has(action)) return { code: 1, output: 'unknown error' };
     if (action === 'checkpoint') memory.delete(Number(pid));
     return { code: 0, output: '' };
   };
@@ -52,7 +54,7 @@ async function awake(held: Readonly<Record<number, number>>, availableMib = 100_
   engine.processes.child.others = [SECOND];
   did.length = 0;
   return {
-    ...{ did, memory, engine },
+    ...{ did, fails, memory, engine },
     sleep: () => watched(engine.driver.sleep(3, order(2).order)),
     /** From now on a look takes until this is called. */
     slowly: (): (() => void) => {
@@ -89,6 +91,15 @@ test('what does not fit into host memory after all is unlocked, and nobody is fr
   await engine.clock.advance(10);
   expect(failureOf(end)).toMatch(/cannot be frozen: its 20000 MiB of GPU memory do not fit/);
   expect(did).toEqual([`lock ${FIRST}`, 'looked', `unlock ${FIRST}`]);
+});
+
+test('one that is not unlocked again is not to be used again', async ({ expect }) => {
+  const { fails, memory, engine, sleep } = await awake({ [FIRST]: 8_000 }, 16_000);
+  memory.set(FIRST, 20_000);
+  fails.add('unlock');
+  const end = sleep();
+  await engine.clock.advance(10);
+  expect(end.end).toMatchObject({ kind: 'failed', error: expect.any(BeyondRepair) });
 });
 
 test('where nobody is known it is looked first', async ({ expect }) => {
