@@ -11,10 +11,11 @@ import { table } from '../pages/markdown.ts';
 import { pathOf, startPinned, stop } from './data-plane/pinned.ts';
 import { CONTENDERS, type Contender } from './scheduling/contenders.ts';
 import { endEngines, play, type Played } from './scheduling/play.ts';
+import { quantile } from './statistics.ts';
 
 const HELP = `Usage: npm run bench:scheduling -- [--quick] [--rounds N] [--secs N] [--speed-up N] [--workloads NAME,...] [--only TEXT,...]
-It takes about rounds x workloads x contenders x (secs + 5) seconds: twelve minutes with what is given in brackets and all peers.
-  --rounds     how often each pair of workload and server is run (1)
+It takes about rounds x workloads x contenders x (secs + 5) seconds: forty minutes with what is given in brackets and all peers.
+  --rounds     how often each pair of workload and server is run (3); in each round another server is first, and all meet the same requests
   --secs       how long requests come in a run (20)
   --speed-up   how many times faster than in docs/scheduling.md everything goes (10)
   --quick      five seconds of one workload: whether everything runs
@@ -23,7 +24,7 @@ It takes about rounds x workloads x contenders x (secs + 5) seconds: twelve minu
 
 const { values } = parseArgs({
   options: {
-    rounds: { type: 'string', default: '1' },
+    rounds: { type: 'string', default: '3' },
     secs: { type: 'string', default: '20' },
     'speed-up': { type: 'string', default: '10' },
     workloads: { type: 'string', default: 'light,moderate,skew,heavy,zipf' },
@@ -59,7 +60,7 @@ async function bench(): Promise<void> {
   const runs = new Map<string, Played[]>();
   for (let round = 0; round < rounds; round += 1)
     for (const workload of names)
-      for (const contender of there) {
+      for (const contender of inTurn(there, round)) {
         const key = `${workload} ${contender.name}`;
         const own = join(folder, `${round} ${key}`.replaceAll(' ', '-'));
         const played = await run(contender, workload, round, own);
@@ -69,9 +70,15 @@ async function bench(): Promise<void> {
   console.log(report(there, runs));
   if (skipped.length > 0) console.log(`\nNot on the PATH: ${skipped.join(', ')}.`);
   console.log(
-    `\n${rounds} rounds, ${secs} s of requests each, ${speedUp} times as fast; ${availableParallelism()} cores, Node ${process.version}; load average ${loadBefore} before, ${load()} after.`,
+    `\nThe median of ${rounds} rounds and between what they lie; unserved is the most of a round; ${secs} s of requests each, ${speedUp} times as fast; ${availableParallelism()} cores, Node ${process.version}; load average ${loadBefore} before, ${load()} after.`,
   );
 }
+
+/** Each of them is first in another round: what else the machine does hits all alike. */
+const inTurn = <T>(list: readonly T[], round: number): readonly T[] => {
+  const at = round % Math.max(1, list.length);
+  return [...list.slice(at), ...list.slice(0, at)];
+};
 
 async function run(
   { name, program, prepare }: Contender,
@@ -116,23 +123,31 @@ function report(there: readonly Contender[], runs: ReadonlyMap<string, readonly 
   const rows = names.flatMap((workload) =>
     there.map(({ name }) => {
       const played = runs.get(`${workload} ${name}`) ?? [];
-      const mean = (pick: (one: Played) => number): number =>
-        played.reduce((sum, one) => sum + pick(one), 0) / played.length;
+      const median = (pick: (one: Played) => number): number => quantile(played.map(pick), 0.5);
       return [
         workload,
         `\`${name}\``,
-        secsOf(mean(({ meanMs }) => meanMs)),
-        secsOf(mean(({ p95Ms }) => p95Ms)),
-        secsOf(mean(({ p99Ms }) => p99Ms)),
-        secsOf(Math.max(...played.map(({ maxMs }) => maxMs))),
-        mean(({ swaps }) => swaps).toFixed(0),
-        `${(100 * mean(({ swappingShare }) => swappingShare)).toFixed(0)} %`,
-        mean(({ requests }) => requests).toFixed(0),
-        mean(({ unserved }) => unserved).toFixed(0),
+        spread(played.map(({ meanMs }) => meanMs)),
+        spread(played.map(({ p95Ms }) => p95Ms)),
+        spread(played.map(({ p99Ms }) => p99Ms)),
+        spread(played.map(({ maxMs }) => maxMs)),
+        median(({ swaps }) => swaps).toFixed(0),
+        `${(100 * median(({ swappingShare }) => swappingShare)).toFixed(0)} %`,
+        median(({ requests }) => requests).toFixed(0),
+        played
+          .map(({ unserved }) => unserved)
+          .reduce((a, b) => Math.max(a, b), 0)
+          .toFixed(0),
       ];
     }),
   );
   return table(heads, rows);
+}
+
+/** The median of the rounds, and between what they lie. */
+function spread(values: readonly number[]): string {
+  const median = secsOf(quantile(values, 0.5));
+  return values.length < 2 ? median : `${median} (${secsOf(Math.min(...values))} to ${secsOf(Math.max(...values))})`;
 }
 
 const secsOf = (ms: number): string => (ms / 1_000).toFixed(2);

@@ -1,6 +1,6 @@
 import { fieldsOf, type Fields, type Notes } from './notes.ts';
 
-const TOP = ['models', 'port', 'metrics_port', 'admin_port', 'vllm_command', 'policy', 'checkpoint'];
+const TOP = ['models', 'port', 'metrics_port', 'admin_port', 'vllm_command', 'startup_timeout_secs', 'policy', 'checkpoint'];
 const OF_A_MODEL = ['model_path', 'port', 'sleep_level', 'extra_args'];
 const OF_THE_POLICY = [
   'policy_type',
@@ -45,7 +45,10 @@ export function fromLlmux(file: Fields, notes: Notes): Fields {
       ...(warmup && { warmup: true }),
     };
   }
-  const policy = fieldsOf(file['policy']);
+  const { request_timeout_secs: waits, ...rest } = fieldsOf(file['policy']);
+  const policy = waits === null || waits === undefined ? rest : { ...rest, request_timeout_secs: waits };
+  if (waits === null)
+    notes.add('policy.request_timeout_secs', 'was left out: llmux lets requests wait for ever, here there is an end');
   notes.unknown('policy.', policy, [...OF_THE_POLICY, 'eviction']);
   const level = levelOf(policy, 'policy.', notes);
   const checkpoint = fieldsOf(file['checkpoint']);

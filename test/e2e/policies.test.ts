@@ -1,0 +1,59 @@
+import type { Catnap } from '../helpers/catnap.ts';
+import { test } from '../helpers/e2e.ts';
+
+/** Each on the built product: what a user would see of the policy, beside what `fifo` does (swapping.test.ts). */
+const POLICIES = [
+  // It goes on as long as all can still be served in time: 6 s are expected of a swap that was never seen.
+  { policy_type: 'slack', serving_share: 0, max_wait_secs: 7.5 },
+  { policy_type: 'time_slice', min_quantum_ms: 0, tick_interval_ms: 50, max_wait_secs: 1.5 },
+  // A swap that is seen to cost more than a turn so far is not worth it yet.
+  { policy_type: 'cost_aware', coalesce_window_ms: 600_000, amortization_factor: 1_000, max_wait_secs: 1.5 },
+] as const;
+
+for (const policy of POLICIES)
+  test(`under ${policy.policy_type} a busy model goes on, and goes when another has waited for long enough`, async ({
+    expect,
+    start,
+    llama,
+  }) => {
+    const catnap = await start({
+      models: { alpha: await llama.counts(60), beta: await llama.says('I am beta.') },
+      policy,
+    });
+    await catnap.chat('alpha');
+    const { pid } = await catnap.engine('alpha');
+    process.kill(pid, 'SIGSTOP');
+    const first = catnap.chat('alpha');
+    await catnap.fact('request-granted', { model: 'alpha' }, 2);
+    const beta = catnap.chat('beta');
+    await catnap.fact('request-arrived', { model: 'beta' });
+    // It came later than the one for beta, and has its turn all the same.
+    const second = catnap.chat('alpha');
+    await catnap.fact('request-granted', { model: 'alpha' }, 3);
+    // Alpha never has nothing to do, and beta's turn comes.
+    await catnap.fact('swap-planned', { to: 'beta' });
+    expect(catnap.facts('request-ended', { model: 'alpha' })).toHaveLength(1);
+    process.kill(pid, 'SIGCONT');
+    const replies = await Promise.all([first, second, beta]);
+    expect(replies.map(({ status }) => status)).toEqual([200, 200, 200]);
+  });
+
+test('a max_wait_secs that the swaps seen so far do not leave room for is told at the next start', async ({
+  expect,
+  start,
+  llama,
+}) => {
+  const config = {
+    models: { alpha: await llama.says('I am alpha.'), beta: await llama.says('I am beta.') },
+    policy: { policy_type: 'slack', max_wait_secs: 0.001 },
+  } as const;
+  const told = ({ lines }: Catnap): readonly string[] =>
+    lines.map(({ msg }) => msg).filter((msg) => msg.includes('policy.max_wait_secs'));
+  const catnap = await start(config);
+  for (const model of ['alpha', 'beta', 'alpha']) await catnap.chat(model);
+  await catnap.stop();
+  expect(told(catnap)).toEqual([]);
+  expect(told(await start(config))).toEqual([
+    expect.stringMatching(/ one round of swaps through the 2 models .* Set it to more than \d/),
+  ]);
+});
