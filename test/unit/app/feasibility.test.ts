@@ -1,7 +1,9 @@
+import fc from 'fast-check';
 import { test } from 'vitest';
 import { waitNotToBeKept } from '../../../src/app/feasibility.ts';
 import { engineId, modelId } from '../../../src/core/kinds.ts';
 import type { ModelTerms } from '../../../src/core/member.ts';
+import { absences, play, regular, SECOND } from '../simulate/play.ts';
 
 const known = (ms: number) => ({ ms, spreadMs: 0, samples: 3 });
 
@@ -35,4 +37,29 @@ test('models that need no swap, or are not known yet, do not count', ({ expect }
   expect(asked([model('a', 9_000), model('b', 9_000), model('c')], 21)).toBeUndefined();
   expect(asked([model('a', 9_000), model('b', 9_000), model('r', 9_000, 0)], 21)).toBeUndefined();
   expect(asked([model('a', 9_000), model('b', 9_000)], 1, 'slack', 2)).toBeUndefined();
+});
+
+test('what is told cannot be kept, and what is not told is kept as long as there is time to serve', ({ expect }) => {
+  const worlds = fc.record({
+    models: fc.integer({ min: 2, max: 5 }),
+    comeMs: fc.integer({ min: 500, max: 9_000 }),
+    waitsFor: fc.double({ min: 0.3, max: 3, noNaN: true }),
+  });
+  fc.assert(
+    fc.property(worlds, ({ models, comeMs, waitsFor }) => {
+      const roundMs = models * (comeMs + 1_000);
+      const maxWaitSecs = Math.max(1, Math.round((waitsFor * roundMs) / SECOND));
+      const names = Array.from({ length: models }, (_, n) => model(`m${n}`, comeMs));
+      const isTold = asked(names, maxWaitSecs) !== undefined;
+      // Somebody always wants each of them, and nobody takes long.
+      const rates = names.map(() => 2);
+      const workload = regular(rates, 50, 300 * SECOND);
+      const world = { workload, maxWaitMs: maxWaitSecs * SECOND, servingShare: 0, holds: false, comeMs, goMs: 1_000 };
+      const away = Math.max(...absences(play('slack', world), 300 * SECOND));
+      const roundingMs = 50 * models;
+      if (isTold) expect(away).toBeGreaterThan(maxWaitSecs * SECOND);
+      else expect(away).toBeLessThanOrEqual(maxWaitSecs * SECOND + roundingMs);
+    }),
+    { numRuns: 12 },
+  );
 });
