@@ -1,6 +1,15 @@
 import { fieldsOf, type Fields, type Notes } from './notes.ts';
 
-const TOP = ['models', 'port', 'metrics_port', 'admin_port', 'vllm_command', 'startup_timeout_secs', 'policy', 'checkpoint'];
+const TOP = [
+  'models',
+  'port',
+  'metrics_port',
+  'admin_port',
+  'vllm_command',
+  'startup_timeout_secs',
+  'policy',
+  'checkpoint',
+];
 const OF_A_MODEL = ['model_path', 'port', 'sleep_level', 'extra_args'];
 const OF_THE_POLICY = [
   'policy_type',
