@@ -26,6 +26,7 @@ export class Lane {
   readonly #expiries = new Heap<Held>((a, b) => a.expiresAt < b.expiresAt);
   #sinceSum = 0;
   #bound = 0;
+  #loads = 0;
   /** How far the lane's clock is behind, and since when it stands. */
   #behind = 0;
   #pausedAt: Millis | undefined;
@@ -49,7 +50,7 @@ export class Lane {
 
   /** Whether an operator's wish is among those who wait. */
   get hasLoad(): boolean {
-    return this.#waiting.some(({ kind }) => kind === 'load');
+    return this.#loads > 0;
   }
 
   get first(): Waiting | undefined {
@@ -74,6 +75,7 @@ export class Lane {
     this.#waiting.splice(at, 0, held);
     this.#sinceSum += held.since;
     if (held.bound === true) this.#bound++;
+    if (held.kind === 'load') this.#loads++;
     if (expiresAt < FOREVER) this.#expiries.push(held);
   }
 
@@ -100,7 +102,7 @@ export class Lane {
   }
 
   takeLoads(): readonly Waiting[] {
-    return this.#takeWhere(({ kind }) => kind === 'load');
+    return this.hasLoad ? this.#takeWhere(({ kind }) => kind === 'load') : [];
   }
 
   /** Those for whom nobody is put away. */
@@ -166,6 +168,7 @@ export class Lane {
   #left(held: Held): void {
     held.gone = true;
     if (held.bound === true) this.#bound--;
+    if (held.kind === 'load') this.#loads--;
     this.#sinceSum = this.#waiting.length === 0 ? 0 : this.#sinceSum - held.since;
   }
 
