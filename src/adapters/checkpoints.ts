@@ -8,6 +8,7 @@ import {
   type Checkpoints,
   type KeptImage,
 } from '../ports/checkpoints.ts';
+import type { HandedImage } from '../ports/handover.ts';
 import type { Child } from '../ports/process.ts';
 import { whyFailed } from './criu.ts';
 import type { Image } from './image.ts';
@@ -117,6 +118,20 @@ export class CriuCheckpoints implements Checkpoints {
     } finally {
       images.settle(claim);
     }
+  }
+
+  async adopt(
+    child: Child,
+    { engine, port }: Pick<CheckpointOf, 'engine' | 'port'>,
+    { path, listing, bytes, connected, kept }: HandedImage,
+  ): Promise<Checkpoint> {
+    const { host, images } = this.#means;
+    if (images === undefined) throw new CheckpointError(NO_TABLE);
+    const image = await images.adopt(path, { listing, bytes });
+    const release = await host.hold(child, port);
+    const saved = new SavedEngine({ of: child, port, image, release, connected, kept, engine }, this.#means);
+    this.#asleep.add(saved);
+    return saved;
   }
 
   async kept(engine: EngineId): Promise<KeptImage | undefined> {

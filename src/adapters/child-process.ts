@@ -42,6 +42,7 @@ export async function startProcess(
 }
 
 type Parts = {
+  readonly of: Pick<SpawnSpec, 'engine' | 'model' | 'port'>;
   readonly kin: Kin;
   /** In the environment of all its processes. */
   readonly mark: string;

@@ -1,6 +1,7 @@
 import { closeSync, fchmodSync, fstatSync, ftruncateSync, openSync, readSync, writeSync } from 'node:fs';
 import { rename } from 'node:fs/promises';
 import { setImmediate as turn } from 'node:timers/promises';
+import type { HandedLog } from '../ports/handover.ts';
 import { LineSplitter, plainLines } from './log-text.ts';
 import { isMissing } from './system-error.ts';
 
@@ -15,8 +16,11 @@ type LogOptions = {
   /** Told every line, soon after it was printed. */
   readonly onLine: ((line: string) => void) | undefined;
   readonly onProblem: (message: string) => void;
+  /** How far another catnap has read it, of an engine that runs already. */
+  readonly handed?: HandedLog;
 };
 
+const LINE_FEED = 10;
 const LOOK_EVERY_MS = 100;
 /** The last lines are looked for in this much of the file: a generous length for each, within limits. */
 const TAIL_BYTES = { line: 256, least: 64 * 1024, most: 16 * 1024 * 1024 };
@@ -46,6 +50,8 @@ export class EngineLog {
   #end: number;
   #rotated = 0;
   #followed: number;
+  /** Behind the last line that is whole. */
+  #lineEnd: number;
   #lastSize = 0;
   #looking: Promise<void> | undefined;
   #held = false;
@@ -57,7 +63,11 @@ export class EngineLog {
     this.file = openSync(options.path, 'a', 0o600);
     fchmodSync(this.file, 0o600);
     this.#own = openSync(options.path, 'r+');
-    this.#begin = this.#end = this.#followed = fstatSync(this.file).size;
+    this.#end = fstatSync(this.file).size;
+    const { begin = this.#end, rotated = 0, followed = this.#end } = options.handed ?? {};
+    [this.#begin, this.#followed] = [Math.min(begin, this.#end), Math.min(followed, this.#end)];
+    this.#lineEnd = this.#followed;
+    this.#rotated = rotated;
     this.#timer = setInterval(() => this.#lookOnce(), LOOK_EVERY_MS);
     this.#timer.unref();
   }
@@ -97,6 +107,21 @@ export class EngineLog {
     closeSync(this.#own);
   }
 
+  /** Lets another go on from here. Nobody is told a line by both. */
+  async leave(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#looking;
+    this.#closed ??= { printed: this.printed, tail: this.tail(this.#options.tailLines) };
+    closeSync(this.file);
+    closeSync(this.#own);
+  }
+
+  /** How far it has come. */
+  get handed(): HandedLog {
+    this.#follow();
+    return { begin: this.#begin, rotated: this.#rotated, followed: this.#lineEnd };
+  }
+
   #size(): number {
     const size = fstatSync(this.file).size;
     if (size < this.#end) this.#noteCut(); // by somebody who cleared it
@@ -106,7 +131,7 @@ export class EngineLog {
 
   #noteCut(): void {
     this.#rotated += this.#end - this.#begin;
-    this.#begin = this.#end = this.#followed = 0;
+    this.#begin = this.#end = this.#followed = this.#lineEnd = 0;
   }
 
   #lookOnce(): void {
@@ -142,11 +167,13 @@ export class EngineLog {
     const behind = size - this.#followed;
     if (behind > FOLLOW_BYTES) {
       onLine(`… ${behind - FOLLOW_BYTES} bytes are only in ${this.#options.path}`);
-      this.#followed = size - FOLLOW_BYTES;
+      this.#followed = this.#lineEnd = size - FOLLOW_BYTES;
     }
     while (this.#followed < size) {
       const bytes = this.#read(this.#followed, size - this.#followed);
       if (bytes.length === 0) break;
+      const last = bytes.lastIndexOf(LINE_FEED);
+      if (last >= 0) this.#lineEnd = this.#followed + last + 1;
       this.#followed += bytes.length;
       for (const line of this.#lines.push(bytes)) onLine(line);
     }

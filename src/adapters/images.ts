@@ -47,6 +47,9 @@ const Manifest = Owner.extend({
 });
 export type ManifestOfImage = z.infer<typeof Manifest>;
 
+/** What of it is known before it has an owner. */
+type Written = Omit<ManifestOfImage, 'version' | keyof z.infer<typeof Owner>>;
+
 type StoreOptions = {
   readonly folder: string;
   /** How much all images together may take; 0: whatever the disk has. */
@@ -172,22 +175,32 @@ export class ImageStore {
     return `its image takes about ${mib(bytes)}, and of checkpoint.images_max_mib (${mib(maxBytes)}) ${mib(used)} are taken`;
   }
 
-  async create(
-    manifest: Omit<ManifestOfImage, 'version' | keyof z.infer<typeof Owner>>,
-    claim?: Claim,
-  ): Promise<Image> {
-    const { table, state } = this.#options;
-    const { boot, namespace, self } = table;
+  async create(manifest: Written, claim?: Claim): Promise<Image> {
     const name = `${engineFileName(manifest.engine)}.${manifest.mark.slice(0, 8)}.${randomBytes(4).toString('hex')}`;
     const path = join(this.#options.folder, name);
-    const catnap = { pid: self.pid, started: self.started };
-    const full: ManifestOfImage = { version: 1, boot, namespace, catnap, state, ...manifest };
     await mkdir(path, { mode: 0o700 });
     if (claim !== undefined) claim.path = path;
+    await this.#own(path, manifest);
+    return new Image(path);
+  }
+
+  /** One that another catnap in our place has written and leaves to us. Rejects when it is not there any more. */
+  async adopt(path: string, sealed: Pick<PassportOnDisk, 'listing' | 'bytes'>): Promise<Image> {
+    const manifest = await this.#manifestOf(path);
+    if (manifest === undefined || !this.#isOfHere(manifest)) throw new Error(`there is no image of ours in ${path}`);
+    await this.#own(path, manifest);
+    return new Image(path, sealed);
+  }
+
+  /** Its manifest is whole or not there, whenever we are killed. */
+  async #own(path: string, manifest: Written): Promise<void> {
+    const { table, state } = this.#options;
+    const { boot, namespace, self } = table;
+    const catnap = { pid: self.pid, started: self.started };
+    const full: ManifestOfImage = { ...manifest, version: 1, boot, namespace, catnap, state };
     await writeFile(join(path, `${MANIFEST}.part`), `${JSON.stringify(full)}\n`, { mode: 0o600 });
     await rename(join(path, `${MANIFEST}.part`), join(path, MANIFEST));
     this.hold(path);
-    return new Image(path);
   }
 
   /** While it is held, an image makes room for no other. False: it does already. */

@@ -2,7 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { chmodSync, mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ModelId } from '../core/kinds.ts';
+import type { HandedLog, HandedProcess } from '../ports/handover.ts';
 import type { AskTerms, Child, Exit, Leftover, Processes, SpawnSpec } from '../ports/process.ts';
+import { exitOf } from './adopted-process.ts';
 import { askProgram } from './ask-program.ts';
 import { EngineProcess, startProcess, type Started } from './child-process.ts';
 import { engineEnvironment, inheritedFrom, MARK } from './engine-env.ts';
@@ -25,6 +27,8 @@ export type ProcessesOptions = {
   readonly logKeep?: number;
   readonly logTailLines?: number;
   readonly leftoverGraceMs?: number;
+  /** Another catnap has the state folder and will let go of it: it is not ours before `enter`. */
+  readonly waits?: boolean;
   /** Told every line that any engine prints. */
   readonly onLine?: (model: ModelId, line: string) => void;
   /** Told what went wrong without stopping anything. */
@@ -35,6 +39,8 @@ export type ProcessesOptions = {
 export interface SystemProcesses extends Processes {
   /** Kills every engine and everything it started, without waiting. For exit handlers: the last resort of a catnap that dies. */
   killAllNow(): void;
+  /** The other catnap has let go of the state folder. Whatever it handed over is ours on disk before anything else is done. */
+  enter(handed: readonly HandedProcess[]): Promise<void>;
   /** Gives the state folder back. */
   close(): Promise<void>;
   /** For whoever writes engines to disk and brings them back. */
@@ -86,11 +92,9 @@ export async function openProcesses(options: ProcessesOptions): Promise<SystemPr
       cause: error,
     });
   }
-  const unlock = await lockFolder(options.stateDir);
-  await dropOldLogs(folders.logs).catch((error: unknown) => {
-    options.onProblem(`old logs in ${folders.logs} could not be removed: ${String(error)}`);
-  });
-  return new LocalProcesses(options, folders, unlock);
+  const processes = new LocalProcesses(options, folders);
+  if (options.waits !== true) await processes.enter([]);
+  return processes;
 }
 
 function makePrivate(folder: string): void {
@@ -104,22 +108,31 @@ class LocalProcesses implements SystemProcesses, CheckpointHost {
   readonly #options: ProcessesOptions;
   readonly #logs: string;
   readonly #registry: Registry;
-  readonly #unlock: () => Promise<void>;
+  #unlock: (() => Promise<void>) | undefined;
+  readonly #leaving: Promise<void>[] = [];
   readonly #ports = new Ports();
   readonly #running = new Set<EngineProcess>();
   readonly #asked = new Set<number>();
 
-  constructor(options: ProcessesOptions, folders: { engines: string; logs: string }, unlock: () => Promise<void>) {
+  constructor(options: ProcessesOptions, folders: { engines: string; logs: string }) {
     this.#options = options;
     this.#logs = folders.logs;
     this.#registry = new Registry(folders.engines, options.onProblem);
-    this.#unlock = unlock;
     const { dev, ino } = statSync(options.stateDir, { bigint: true });
     this.state = `${dev}-${ino}`;
   }
 
   get host(): CheckpointHost {
     return this;
+  }
+
+  async enter(handed: readonly HandedProcess[]): Promise<void> {
+    const { stateDir, onProblem } = this.#options;
+    this.#unlock = await lockFolder(stateDir);
+    for (const process of handed) await this.#record(process, process.mark, process);
+    await dropOldLogs(this.#logs).catch((error: unknown) => {
+      onProblem(`old logs in ${this.#logs} could not be removed: ${String(error)}`);
+    });
   }
 
   async spawn(spec: SpawnSpec): Promise<Child> {
@@ -132,6 +145,7 @@ class LocalProcesses implements SystemProcesses, CheckpointHost {
       started = await startProcess(spec, env, log.file);
       const leader = this.table?.look(started.pid);
       const child: EngineProcess = new EngineProcess(started, {
+        of: { engine: spec.engine, model: spec.model, port: spec.port },
         kin: this.#kinOf(started.pid, mark, leader),
         mark,
         log,
@@ -148,6 +162,30 @@ class LocalProcesses implements SystemProcesses, CheckpointHost {
       await entry?.remove();
       throw error;
     }
+  }
+
+  release(child: Child): HandedProcess {
+    const { mark, log, of } = this.#own(child).parts;
+    this.#running.delete(this.#own(child));
+    const started = this.table?.look(child.pid)?.started ?? 0;
+    const handed = { ...of, mark, pid: child.pid, started, log: log.handed };
+    this.#leaving.push(log.leave());
+    return handed;
+  }
+
+  async adopt(handed: HandedProcess): Promise<Child> {
+    const { table } = this;
+    if (table === undefined) throw new Error('this system has no process table to find the process in');
+    const { engine, model, port, mark, pid, log: past } = handed;
+    const of = { engine, model, port };
+    const log = this.#openLog(of, past);
+    const entry = await this.#record(of, mark, handed);
+    const child: EngineProcess = new EngineProcess(
+      { pid, exited: exitOf(handed, table) },
+      { of, kin: this.#kinOf(pid, mark, handed), mark, log, entry, onForgotten: () => this.#running.delete(child) },
+    );
+    this.#running.add(child);
+    return child;
   }
 
   async reapLeftovers(): Promise<readonly Leftover[]> {
@@ -217,7 +255,7 @@ class LocalProcesses implements SystemProcesses, CheckpointHost {
 
   async revive(child: Child | Lost, argv: Argv, output: number): Promise<Reviving> {
     const old = 'mark' in child ? undefined : this.#own(child);
-    const { mark, log, entry } = old?.parts ?? (await this.#partsOf(child));
+    const { of, mark, log, entry } = old?.parts ?? (await this.#partsOf(child));
     const helper = await startProcess({ argv, cwd: undefined }, helperEnvironment(mark), output);
     const leader = this.table?.look(helper.pid);
     // The helper ends with the engine, and does not tell how that one ended.
@@ -225,6 +263,7 @@ class LocalProcesses implements SystemProcesses, CheckpointHost {
     const revived: EngineProcess = new EngineProcess(
       { pid: helper.pid, exited },
       {
+        of,
         kin: this.#kinOf(helper.pid, mark, leader),
         mark,
         log,
@@ -248,9 +287,10 @@ class LocalProcesses implements SystemProcesses, CheckpointHost {
     };
   }
 
-  async #partsOf(lost: Child | Lost): Promise<Pick<EngineProcess['parts'], 'mark' | 'log' | 'entry'>> {
+  async #partsOf(lost: Child | Lost): Promise<Pick<EngineProcess['parts'], 'of' | 'mark' | 'log' | 'entry'>> {
     if (!('mark' in lost)) throw new Error(`process ${lost.pid} is none of ours`);
-    return { mark: lost.mark, log: this.#openLog(lost), entry: await this.#record(lost, lost.mark) };
+    const { mark, ...of } = lost;
+    return { of, mark, log: this.#openLog(of), entry: await this.#record(of, mark) };
   }
 
   #own(child: Child): EngineProcess {
@@ -270,10 +310,11 @@ class LocalProcesses implements SystemProcesses, CheckpointHost {
   }
 
   async close(): Promise<void> {
-    await this.#unlock();
+    await Promise.all(this.#leaving);
+    await this.#unlock?.();
   }
 
-  #openLog({ engine, model }: Pick<SpawnSpec, 'engine' | 'model'>): EngineLog {
+  #openLog({ engine, model }: Pick<SpawnSpec, 'engine' | 'model'>, handed?: HandedLog): EngineLog {
     const { logMaxBytes = 16 * 1024 * 1024, logKeep = 1, logTailLines = 500, onLine, onProblem } = this.#options;
     return new EngineLog({
       path: join(this.#logs, `${engineFileName(engine)}.log`),
@@ -282,6 +323,7 @@ class LocalProcesses implements SystemProcesses, CheckpointHost {
       tailLines: logTailLines,
       onLine: onLine === undefined ? undefined : (line) => onLine(model, line),
       onProblem,
+      ...(handed !== undefined && { handed }),
     });
   }
 
@@ -289,6 +331,7 @@ class LocalProcesses implements SystemProcesses, CheckpointHost {
   async #record(
     { engine, model, port }: Pick<SpawnSpec, 'engine' | 'model' | 'port'>,
     mark: string,
+    leader: ProcessId | null = null,
   ): Promise<Entry | undefined> {
     const record: EngineRecord = {
       version: 1,
@@ -299,7 +342,7 @@ class LocalProcesses implements SystemProcesses, CheckpointHost {
       boot: this.table?.boot ?? '',
       namespace: this.table?.namespace ?? '',
       catnap: { pid: process.pid, started: this.table?.self.started ?? 0 },
-      leader: null,
+      leader: leader && { pid: leader.pid, started: leader.started },
     };
     try {
       return await this.#registry.add(record);

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { EngineId } from '../core/kinds.ts';
 import { CheckpointError, type Checkpoint, type Passport, type Returning } from '../ports/checkpoints.ts';
+import type { HandedImage } from '../ports/handover.ts';
 import type { Child } from '../ports/process.ts';
 import type { Programs } from '../ports/programs.ts';
 import { cleared, restoredPid, whyFailed, type Criu } from './criu.ts';
@@ -64,6 +65,13 @@ export class SavedEngine implements Checkpoint {
 
   get bytes(): number {
     return this.#saved.image.bytes;
+  }
+
+  release(): HandedImage {
+    const { image, connected } = this.#saved;
+    const { path, listing, bytes } = image;
+    this.#want();
+    return { path, listing, bytes, connected, kept: this.#kept };
   }
 
   async restore(signal: AbortSignal): Promise<Returning> {

@@ -1,5 +1,4 @@
 import { openProcesses, type SystemProcesses } from '../adapters/processes.ts';
-import { costFile } from '../adapters/cost-file.ts';
 import { sweepKept } from './sweeping.ts';
 import { systemPrograms } from '../adapters/programs.ts';
 import { residentBytes } from '../adapters/resident-memory.ts';
@@ -27,7 +26,6 @@ import { LoadOverrides } from '../runtime/load-overrides.ts';
 import { Supervisor, type StageSpec } from '../runtime/supervisor.ts';
 import { FileWatch } from './file-watch.ts';
 import type { Known } from './known.ts';
-import { absentLevels, levelsMissed } from './levels.ts';
 import { prefetcherOf } from './prefetching.ts';
 import type { AppOptions, HandOverTerms } from './options.ts';
 import { Listeners, type Given } from './listeners.ts';
@@ -35,8 +33,10 @@ import { bodyStore, reception, type Reception, type ReceptionMeans, type Setting
 import { Reloader } from './reloader.ts';
 import { plansAfter, remembering, revisionOf, stillThere, withOld } from './revision.ts';
 import { enginesOf, preloadsOn, stageOf, type StageMeans } from './stage-plan.ts';
-import { Footprints } from './footprints.ts';
-import { plansOf, specOf, type StagePlan } from './stages.ts';
+import type { Footprints } from './footprints.ts';
+import { specOf, type StagePlan } from './stages.ts';
+import { handoverOf, termsOfTaking } from './taking-over.ts';
+import { whatIsKnown } from './what-is-known.ts';
 import { createTelling, type Telling } from './telling.ts';
 import { ms } from './times.ts';
 import { withVerdicts } from './verdicts.ts';
@@ -102,33 +102,17 @@ export class App {
         output.line(model, line);
       },
       onProblem: warn,
+      waits: options.predecessor !== undefined,
     });
-    const judged = await withVerdicts(config, { programs: systemPrograms(options.env), processes, warned: warn });
-    const costs = costFile(config.state_dir, warn);
-    const absent = await absentLevels(config, systemPrograms(options.env));
-    for (const message of levelsMissed(judged.config, absent)) warn(message);
     let app: App | undefined;
     try {
-      // Before the GPUs are measured: what is left of an earlier catnap is not there to stay.
-      for (const leftover of await processes.reapLeftovers()) {
-        telling.reporter.report({ kind: 'leftover-reaped', ...leftover });
-      }
-      const footprints = await Footprints.open(judged.config, warn);
-      const plans = await plansOf(judged.config, { processes, clock, env: options.env, warn, learned: footprints.of });
-      const known = {
-        file: costs,
-        known: await costs.read(),
-        verdicts: judged.verdicts,
-        absent,
-        plans,
-        footprints,
-        written: config,
-      };
-      app = new App({ ...options, config: judged.config }, telling, processes, output, known);
+      const { handover, known, judged } = await whatIsKnown(options, { processes, reporter: telling.reporter });
+      app = new App({ ...options, config: judged }, telling, processes, output, known);
+      if (handover !== undefined) await app.#takeOver(handover);
       const kept = { checkpoints: app.#checkpoints, conversations: app.#conversations };
       await sweepKept(config, { ...kept, processes, programs: systemPrograms(options.env), warned: warn });
       await app.#listen();
-      app.#preload();
+      if (handover === undefined) app.#preload();
       void app.#vram.measure(config);
       return app;
     } catch (error) {
@@ -172,15 +156,15 @@ export class App {
     this.#stages = stages;
     for (const impossible of waitsNotToBeKept(stages, config.policy)) warned(impossible);
     this.#costs = new CostKeeper(clock, known.file, () => this.#supervisor.costs());
-    const bug = (error: unknown): void => this.#bug(error);
-    const view = () => this.#supervisor.view();
+    const [bug, view] = [(error: unknown): void => this.#bug(error), () => this.#supervisor.view()];
     const kinOf = kinFrom(processes.host.table);
     this.#vram = new VramBook({ gpu, view, kinOf, bug, saw: known.footprints.saw });
     this.#readings = new Readings({ clock, gpu, view, kinOf, residentBytes, bug });
     this.#bodies = bodyStore(config);
     this.#prefetcher = prefetcherOf({ config: () => this.#settings().config, clock, reporter: telling.reporter, view });
     const reporter = reportToAll([telling.reporter, this.#costs, this.#vram, this.#prefetcher], bug);
-    this.#supervisor = new Supervisor({ stages, engines, clock, reporter, overrides, residentBytes });
+    const cutElsewhere = (cut: HandedCut): void => options.predecessor?.cut(cut);
+    this.#supervisor = new Supervisor({ stages, engines, clock, reporter, overrides, residentBytes, cutElsewhere });
     this.#watch = new FileWatch({
       files: options.files,
       clock,
@@ -222,8 +206,6 @@ export class App {
 
   /** Lets what runs and waits finish within the time, ends every engine, then closes the ports. */
   async shutDown(withinMs: number, by: string): Promise<void> {
-    const { clock } = this.#options;
-    const config = this.#config;
     const { reporter } = this.#telling;
     const { models } = this.#supervisor.view();
     const inFlight = models.reduce((sum, model) => sum + model.inFlight, 0);
@@ -234,26 +216,44 @@ export class App {
     await this.#supervisor.shutDown(withinMs);
     this.#prefetcher.close();
     await this.#costs.close();
-    const lastBytes = Math.min(LAST_BYTES_MS, ms(config.shutdown_timeout_secs));
-    await this.#listeners.close(lastBytes);
+    await this.#listeners.close(Math.min(LAST_BYTES_MS, this.shutDownMs));
     await this.#processes.close();
-    reporter.report({ kind: 'stopped', uptimeMs: clock.wallTime().getTime() - this.#startedAt.getTime() });
+    reporter.report({ kind: 'stopped', uptimeMs: this.#uptimeMs });
     await this.#telling.close();
+  }
+
+  get #uptimeMs(): number {
+    return this.#options.clock.wallTime().getTime() - this.#startedAt.getTime();
   }
 
   /**
    * Lets go of every engine without stopping it, once none is on its way anywhere. Rejects with why that cannot be, and has changed nothing then.
    * After it only what is open is served; each request that ends is told, and `cut` ends one.
    */
-  handOver(terms: HandOverTerms): Promise<Handover> {
-    return Promise.reject(new Error(`engines cannot be handed over yet (${terms.withinMs})`));
+  async handOver({ withinMs, settled }: HandOverTerms): Promise<Handover> {
+    if (this.#processes.host.table === undefined)
+      throw new Error('on this system a process cannot be told from another one: engines cannot be handed over');
+    const left = await this.#supervisor.handOver(withinMs, settled);
+    await this.#costs.close();
+    await this.#footprints.close();
+    await this.#processes.close();
+    return handoverOf(left, this.#config.state_dir, this.#options.version, this.#stages);
   }
 
   /** Ends requests that were open when the engines were handed over. */
-  cut(_asked: HandedCut): void {}
+  cut(cut: HandedCut): void {
+    this.#supervisor.cut(cut);
+  }
 
   /** A request has ended that the predecessor served; undefined: all have, since it is no more. */
-  settledElsewhere(_ticket: TicketId | undefined): void {}
+  settledElsewhere(ticket: TicketId | undefined): void {
+    this.#supervisor.settledElsewhere(ticket);
+  }
+
+  #takeOver(handover: Handover): Promise<void> {
+    const means = { drivers: this.#driversOf(this.#config), overrides: this.#overrides, absent: this.#absent };
+    return this.#supervisor.takeOver(termsOfTaking(handover, this.#config, { ...means, plans: this.#plans }));
+  }
 
   /** After a handover: its ports, for another one to listen on. Whoever looks on is sent there, and what is open has this long to end. */
   give(lastMs: number): readonly Given[] {
@@ -263,9 +263,10 @@ export class App {
 
   /** After a handover: serves what is open, then closes everything that is left and stops no engine. */
   async leave(): Promise<void> {
+    this.#watch.stop();
+    this.#prefetcher.close();
     await this.#listeners.stopped;
-    const { clock } = this.#options;
-    this.#telling.reporter.report({ kind: 'left', uptimeMs: clock.wallTime().getTime() - this.#startedAt.getTime() });
+    this.#telling.reporter.report({ kind: 'left', uptimeMs: this.#uptimeMs });
     await this.#telling.close();
   }
 

@@ -1,3 +1,4 @@
+import { definitionOf } from '../config/definition.ts';
 import { effectiveTarget } from '../config/inflight.ts';
 import { countsEngines, isKept, mostOf, needOf, type Counts } from '../config/stages.ts';
 import type { Commons } from '../core/commons.ts';
@@ -124,21 +125,32 @@ export function enginesOf(
 ): readonly EngineSpec[] {
   return Object.entries(config.models).flatMap(([name, written]) => {
     const settings = onGpus(written, plans.find(({ models }) => models.includes(name))?.gpus ?? []);
-    return replicasOf(modelId(name), settings).map((id, replica) => ({
-      id,
-      model: modelId(name),
-      rules: rulesOf(settings, config, absent),
-      stallMs: msOrNever(settings.stall_timeout_secs),
-      proofMs: ms(config.stall_probe_timeout_secs),
-      makeDriver: (events) => {
-        const model = modelId(name);
-        return drivers.makeDriver({ model, replica, config: settings, override: () => overrides.of(model) }, events);
-      },
-    }));
+    const model = modelId(name);
+    return replicasOf(model, settings).map((_, replica) =>
+      engineOf({ model, replica, settings }, config, { drivers, overrides, absent }),
+    );
   });
 }
 
-type EngineMeans = {
+/** One engine as these settings have it; its model may have others by now. */
+export function engineOf(
+  { model, replica, settings }: { readonly model: ModelId; readonly replica: number; readonly settings: ModelConfig },
+  config: Config,
+  { drivers, overrides, absent }: EngineMeans,
+): EngineSpec {
+  return {
+    id: engineId(model, replica),
+    model,
+    rules: rulesOf(settings, config, absent),
+    stallMs: msOrNever(settings.stall_timeout_secs),
+    proofMs: ms(config.stall_probe_timeout_secs),
+    definition: definitionOf(settings),
+    makeDriver: (events) =>
+      drivers.makeDriver({ model, replica, config: settings, override: () => overrides.of(model) }, events),
+  };
+}
+
+export type EngineMeans = {
   readonly drivers: DriverRegistry;
   readonly overrides: LoadOverrides;
   readonly absent: ReadonlyMap<SleepLevel, string>;

@@ -123,19 +123,26 @@ export async function plansOf(
     readonly env: Readonly<Record<string, string | undefined>>;
     readonly warn: (message: string) => void;
     readonly learned: Learned;
+    /** Who is put where, once the stages are known; undefined: everybody wherever there is room. */
+    readonly plan?: ((stages: readonly Surveyed[]) => readonly StagePlan[]) | undefined;
   },
 ): Promise<readonly StagePlan[]> {
   const { processes, clock, env, warn, learned } = means;
   const gpu = new NvidiaSmi(config.gpu, { clock, programs: systemPrograms(env), processes });
-  return planned(config, await survey(config, gpu, warn), learned);
+  const stages = await survey(config, gpu, warn);
+  return means.plan?.(stages) ?? planned(config, stages, learned);
 }
 
-export const specOf = ({ name, gpus, counts }: StagePlan, options: StageOptions): StageSpec => ({
-  name,
-  gpus: gpus.map(({ name: gpu, uuid }) => uuid ?? String(gpu)),
-  counts,
+export const specOf = (plan: StagePlan, options: StageOptions): StageSpec => ({
+  name: plan.name,
+  gpus: gpusOf(plan),
+  counts: plan.counts,
   options,
 });
+
+/** As they are called for good, where that is known. */
+export const gpusOf = ({ gpus }: Pick<StagePlan, 'gpus'>): readonly string[] =>
+  gpus.map(({ name, uuid }) => uuid ?? String(name));
 
 /** A model as its engines get it: they see the GPUs of its stage. */
 export function onGpus(model: ModelConfig, gpus: readonly StageGpu[]): ModelConfig {

@@ -13,7 +13,8 @@ export type Demotion = { readonly afterMs: number; readonly level: SleepLevel };
 type Scene = {
   readonly members: ReadonlyMap<ModelId, Member>;
   readonly mode: Mode;
-  readonly accepting: boolean;
+  /** Whether anything new may begin. */
+  readonly begins: boolean;
 };
 type Watch = { readonly at: Millis; readonly member: Member };
 
@@ -42,7 +43,7 @@ export class Demotions {
   }
 
   get dueAt(): Millis | undefined {
-    if (!this.#scene.accepting) return undefined;
+    if (!this.#scene.begins) return undefined;
     let due = this.#isCalm ? this.#first()?.at : undefined;
     for (const member of this.#stirring) if (member.part.kind === 'on') due = soonest(due, this.#nextAt(member));
     return due;
@@ -63,8 +64,8 @@ export class Demotions {
 
   /** Sends off whose step is due: any who are on, or else one of the sleepers. */
   advance(now: Millis): void {
-    const { accepting, mode, members } = this.#scene;
-    if (!accepting) return;
+    const { begins, mode, members } = this.#scene;
+    if (!begins) return;
     const looked: Iterable<Member> = mode === this.#mode ? this.#stirring : members.values();
     for (const member of looked) this.note(member, now);
     this.#mode = mode;

@@ -99,6 +99,14 @@ export type EngineStep = { readonly engine: Engine; readonly effects: readonly E
 
 export const newEngine: Engine = { phase: { kind: 'off' }, goal: { kind: 'off' }, epoch: 0, born: 0, failures: 0 };
 
+/** One that runs already: its start was another catnap's, and counts as the first. */
+export function handedEngine(phase: HandedPhase, now: Millis): Engine {
+  const goal: EngineGoal = phase.kind === 'asleep' ? { kind: 'asleep', level: phase.level } : { kind: 'awake' };
+  return { ...newEngine, phase: { ...phase, since: now }, goal, epoch: 1, born: 1 };
+}
+
+export type HandedPhase = { readonly kind: 'awake' } | { readonly kind: 'asleep'; readonly level: NapLevel };
+
 /** Whether the engine holds nothing that another model could want: no process, or one that sleeps. */
 export function atRest(phase: EnginePhase): boolean {
   return phase.kind === 'off' || phase.kind === 'asleep' || phase.kind === 'failed';

@@ -75,6 +75,8 @@ export type Fact =
       readonly commandLine: string;
       /** Of one that was brought back from an image that was kept: when that was written. */
       readonly savedAt?: string;
+      /** Whether it was taken over from another catnap. */
+      readonly adopted?: true;
     }
   | {
       readonly kind: 'swap-planned';

@@ -2,6 +2,7 @@ import type { Commons } from './commons.ts';
 import type { EngineGoal, EnginePhase } from './engine.ts';
 import type { CutCode, RefusalCode } from './errors.ts';
 import type { Fact } from './facts.ts';
+import type { HandedMember } from './handover.ts';
 import type { EngineId, Millis, ModelId, SleepLevel, TicketId } from './kinds.ts';
 import type { ModelTerms } from './member.ts';
 import type { IdleTarget } from './homing.ts';
@@ -46,6 +47,17 @@ export type StageEvent =
   | { readonly kind: 'mode-set'; readonly mode: Mode['kind'] }
   | ({ readonly kind: 'models-set' } & RevisedTerms)
   | { readonly kind: 'shutdown-asked'; readonly withinMs: number }
+  /** It is to let go of its engines: nothing new is begun until it does, or is told to go on after all. */
+  | { readonly kind: 'standstill-asked' }
+  | { readonly kind: 'standstill-over' }
+  | { readonly kind: 'let-go' }
+  /** The first event of a stage that takes engines over. `anew`: whose engines are to be others than they are. */
+  | {
+      readonly kind: 'handed-over';
+      readonly mode: Mode;
+      readonly models: readonly HandedMember[];
+      readonly anew: readonly ModelId[];
+    }
   | { readonly kind: 'time-passed' };
 
 export type LoadTerms = {

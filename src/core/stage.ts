@@ -1,8 +1,9 @@
 import { Candidates } from './candidates.ts';
-import { sharedRoom, uncommitted, type Contention, type StageSight } from './cast.ts';
+import { sharedRoom } from './cast.ts';
 import { Closing } from './closing.ts';
 import { Demotions } from './demotion.ts';
 import { comesBack, doorOf, type Shut } from './doors.ts';
+import { isStill, settleIn, Standstill, takenOver } from './handover.ts';
 import { Homing } from './homing.ts';
 import { after, invariant, soonest, unreachable, FOREVER } from './kinds.ts';
 import type { Millis, ModelId, TicketId } from './kinds.ts';
@@ -15,9 +16,12 @@ import { Batch, rankOf } from './place.ts';
 import { stay, type Decision } from './policy/policy.ts';
 import { Replies } from './replies.ts';
 import { noLonger, Revision } from './revision.ts';
+import { Sights } from './sights.ts';
 import type { LoadTerms, RevisedTerms, StageEffect, StageEvent, StageOptions, TicketTerms } from './stage-events.ts';
 import type { Mode } from './steering.ts';
 import { Turns, type Draining } from './turns.ts';
+
+type HandedOver = Extract<StageEvent, { readonly kind: 'handed-over' }>;
 
 /**
  * One set of GPUs and the models that share it. Deterministic: the same events give the same effects; there is no clock, promise or I/O here.
@@ -29,6 +33,7 @@ export class Stage {
   /** Those that need a look: everybody else is out, and wanted by nobody or a candidate to which nothing has happened. */
   readonly #stirring = new Set<Member>();
   readonly #candidates = new Candidates();
+  readonly #sights = new Sights(this.#stirring, this.#candidates);
   readonly #replies = new Replies();
   readonly #turns: Turns;
   readonly #orders: Orders;
@@ -41,6 +46,7 @@ export class Stage {
   #seq = 0;
   #lookAgainAt: Millis | undefined;
   #closing: Closing | undefined;
+  readonly #standstill: Standstill;
 
   constructor(options: StageOptions) {
     this.#options = options;
@@ -50,6 +56,7 @@ export class Stage {
     this.#revision = new Revision(this.#turns, this.#orders, this.#replies);
     this.#members = new Map(options.models.map((terms) => [terms.model, new Member(terms)]));
     this.#shared = sharedRoom(options);
+    this.#standstill = new Standstill(this.#turns, this.#replies);
     this.#demotions = new Demotions(this, this.#stirring, this.#candidates, this.#turns);
   }
 
@@ -68,7 +75,17 @@ export class Stage {
   }
 
   get accepting(): boolean {
-    return this.#closing === undefined;
+    return this.#closing === undefined && !this.#standstill.hasLetGo;
+  }
+
+  /** Whether anything may begin for which nobody waits. */
+  get begins(): boolean {
+    return this.accepting && !this.#standstill.isAsked;
+  }
+
+  /** Whether no engine is on its way anywhere, and none will be until it is told to go on. */
+  get isStill(): boolean {
+    return this.#standstill.isAsked && [...this.#stirring].every(isStill);
   }
 
   /** Whether a request for this model that came now would be granted at once: nobody is before it, and no swap is due. */
@@ -82,6 +99,7 @@ export class Stage {
 
   /** When to send `time-passed` if nothing happens before. */
   get dueAt(): Millis | undefined {
+    if (this.#standstill.hasLetGo) return undefined;
     let due = soonest(soonest(this.#lookAgainAt, this.#closing?.dueAt), this.#candidates.dueAt);
     for (const { lane, part } of this.#stirring) {
       due = soonest(due, lane.dueAt);
@@ -92,6 +110,7 @@ export class Stage {
 
   handle(event: StageEvent, now: Millis): readonly StageEffect[] {
     this.#replies.begin();
+    if (this.#standstill.takes(event, this.#members, now)) return this.#replies.effects;
     switch (event.kind) {
       case 'ticket-arrived':
         this.#ask(event.model, event.ticket, (to) => this.#arrive(event.ticket, 'request', to, event.terms ?? {}, now));
@@ -124,6 +143,14 @@ export class Stage {
       case 'shutdown-asked':
         this.#shutDown(after(now, event.withinMs));
         break;
+      case 'standstill-over':
+        this.#lookAtAll();
+        break;
+      case 'handed-over':
+        this.#takeOver(event, now);
+        break;
+      case 'standstill-asked':
+      case 'let-go':
       case 'time-passed':
         break;
       default:
@@ -185,7 +212,8 @@ export class Stage {
   #load(member: Member, order: TicketId, { as, fresh, replicas, evicts }: LoadTerms, now: Millis): void {
     const { part, lane } = member;
     const before = lane.length;
-    const fits = member.costWith(replicas) <= this.#room && !this.#candidates.wantRoomBeside(member);
+    const fits =
+      member.costWith(replicas) <= this.#sights.room(this.#shared) && !this.#candidates.wantRoomBeside(member);
     const bound = evicts === false && part.kind !== 'summoned' && !(part.kind === 'out' && fits);
     this.#arrive(order, 'load', member, { withinMs: FOREVER, bound }, now);
     if (lane.length === before) return;
@@ -210,6 +238,15 @@ export class Stage {
     this.#members = this.#revision.apply(this.#members, terms, now);
     for (const member of this.#members.values()) this.#stirring.add(member);
     this.#shared = sharedRoom(this.#options);
+  }
+
+  #takeOver({ mode, models, anew }: HandedOver, now: Millis): void {
+    invariant(this.#stirring.size === 0 && this.#seq === 0, 'a stage takes over that has begun');
+    this.#replies.steering.takeOver(mode);
+    const handed = new Map(models.map((one) => [one.terms.model, takenOver(one, now)]));
+    this.#members = this.#revision.apply(handed, { options: this.#options, anew }, now);
+    for (const member of this.#members.values()) this.#stirring.add(member);
+    settleIn(this.#members.values(), this.#shared, this.#turns, this.#replies, now);
   }
 
   /** Whether it is to start anew before the next request is served. */
@@ -252,7 +289,7 @@ export class Stage {
 
   /** Withdraws who is no longer wanted, sends off who has drained, and notes who has gone. */
   #letGo(member: Member, now: Millis): void {
-    this.#turns.letDrop(member, () => this.#anyoneWaits, now);
+    this.#turns.letDrop(member, () => this.#sights.anyoneWaits, now);
     if (member.part.kind === 'draining') this.#drainOn(member, member.part, now);
     const { part } = member;
     if (part.kind === 'leaving' && member.isAway(part.goal) && member.leases.size === 0) member.part = { kind: 'out' };
@@ -270,7 +307,7 @@ export class Stage {
   /** Serves the rest of its batch. It goes once its last lease is settled, or when it has nothing left to serve with. */
   #drainOn(member: Member, was: Draining, now: Millis): void {
     const part = !was.cut && now >= was.deadline ? this.#turns.cutDrain(member, was) : was;
-    if (member.anyAwake) this.#serve(member, part.batch, now);
+    if (member.anyAwake) this.#turns.serve(member, part.batch, now);
     if (member.leases.size === 0 || !member.anyAwake) this.#turns.sendOff(member, part.goal, now);
   }
 
@@ -280,7 +317,7 @@ export class Stage {
     for (const member of this.#stirring) {
       const { part, unloads, cost } = member;
       if (part.kind !== 'draining' || part.for?.withdrawn !== true || part.cut || unloads.length > 0) continue;
-      if (cost > this.#room || member.departs || member.stale) continue;
+      if (cost > this.#sights.room(this.#shared) || member.departs || member.stale) continue;
       this.#turns.stay(member, part, now);
       stays = true;
     }
@@ -289,7 +326,7 @@ export class Stage {
 
   /** Opens the door to the summoned for whom there is room now, in the order in which they were called. */
   #letIn(now: Millis): void {
-    if (this.#turns.summoned.length === 0) return;
+    if (this.#turns.summoned.length === 0 || this.#standstill.isAsked) return;
     let room = this.#shared;
     for (const member of this.#stirring) if (member.occupies) room -= member.cost;
     for (const member of [...this.#turns.summoned]) {
@@ -306,27 +343,7 @@ export class Stage {
     if (member.part.kind === 'entering' && member.awake) {
       this.#turns.begin(member, this.#seq, now);
     }
-    if (member.part.kind === 'on') this.#serve(member, Batch.all, now);
-  }
-
-  /** Answers those of a batch, in their order, as long as an engine may take one more. */
-  #serve(member: Member, batch: Batch, now: Millis): void {
-    const { lane, model } = member;
-    for (;;) {
-      const first = lane.firstOf(batch);
-      const engine = member.freeEngine();
-      if (first === undefined || (first.kind === 'request' && engine === undefined)) return;
-      const next = lane.take(batch, now);
-      if (next === undefined) return;
-      if (next.kind === 'load' || engine === undefined) {
-        this.#replies.done(next.ticket, member);
-        continue;
-      }
-      member.lend(next.ticket, engine, now);
-      const waited = { waitedMs: now - next.since, enteringMs: next.pausedMs };
-      const { rank, seq } = next;
-      this.#replies.push({ kind: 'grant', ticket: next.ticket, model, engine, place: { rank, seq }, ...waited });
-    }
+    if (member.part.kind === 'on') this.#turns.serve(member, Batch.all, now);
   }
 
   /** Asks the policy once; true when it changed something. */
@@ -346,22 +363,25 @@ export class Stage {
       const batch = waitsForSome && first !== undefined ? Batch.endingBefore(first, part.from, this.#seq) : Batch.none;
       this.#turns.drain(leaver, part, { goal: leaver.awayTo(leaver.sleepLevel), for: swap, batch, now });
     }
-    invariant(this.#room >= 0, `${decision.to} was summoned beyond the budget`);
+    invariant(this.#sights.room(this.#shared) >= 0, `${decision.to} was summoned beyond the budget`);
     return true;
   }
 
   #goHome(now: Millis): Decision {
     const scene = { target: this.#options.idleTarget, members: this.#members, mode: this.mode, now };
-    return this.#homing.ask(scene, this.#stirring, () => this.#sight(now));
+    return this.#homing.ask(scene, this.#stirring, () =>
+      this.#sights.of({ ...this.#options, capacity: this.#shared }, now),
+    );
   }
 
   #choose(now: Millis): Decision {
     const { free, size } = this.#candidates;
+    if (this.#standstill.isAsked) return stay;
     if (size === 0) return this.accepting ? this.#goHome(now) : stay;
     this.#homing.disturb();
     // Whoever needs no room stands in nobody's way, and nobody in theirs.
     return free === undefined
-      ? this.#options.policy(this.#sight(now))
+      ? this.#options.policy(this.#sights.of({ ...this.#options, capacity: this.#shared }, now))
       : { kind: 'swap', to: free, evict: [], batch: 'none' };
   }
 
@@ -371,26 +391,5 @@ export class Stage {
     const sent = this.#closing?.advance(anyBusy, (member) => this.#stirring.add(member), now) ?? [];
     for (const member of sent) this.#letGo(member, now);
     if (this.#closing?.ends === true) this.#replies.push({ kind: 'closed' });
-  }
-
-  #sight(now: Millis): StageSight {
-    const { minActiveMs, drains, drainMs } = this.#options;
-    const capacity = this.#shared;
-    const candidates = this.#candidates;
-    const cast = [];
-    for (const member of this.#stirring) if (!candidates.has(member)) cast.push(member.sight(now));
-    // Not every policy asks for what all candidates want together.
-    const contention = (): Contention => candidates.contention;
-    return { now, capacity, cast, candidates: candidates.sights, contention, minActiveMs, drains, drainMs };
-  }
-
-  get #anyoneWaits(): boolean {
-    return this.#candidates.size > 0 || [...this.#stirring].some(({ lane }) => lane.length > 0);
-  }
-
-  /** Room that is neither taken nor promised. */
-  get #room(): number {
-    const cast = Array.from(this.#stirring, ({ part, cost }) => ({ part: part.kind, cost }));
-    return uncommitted({ capacity: this.#shared, cast });
   }
 }

@@ -22,6 +22,11 @@ export class Steering {
     this.#open = [];
   }
 
+  /** As another stage had it. */
+  takeOver(mode: Mode): void {
+    this.#mode = mode;
+  }
+
   pin(order: TicketId, model: ModelId): void {
     this.#open.push({ order, mode: this.#mode });
     this.#mode = { kind: 'manual', pinned: model };

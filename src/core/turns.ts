@@ -136,6 +136,26 @@ export class Turns {
     this.finishSwap(member, 'done', now);
   }
 
+  /** Answers those of a batch, in their order, as long as an engine may take one more. */
+  serve(member: Member, batch: Batch, now: Millis): void {
+    const { lane, model } = member;
+    for (;;) {
+      const first = lane.firstOf(batch);
+      const engine = member.freeEngine();
+      if (first === undefined || (first.kind === 'request' && engine === undefined)) return;
+      const next = lane.take(batch, now);
+      if (next === undefined) return;
+      if (next.kind === 'load' || engine === undefined) {
+        this.#replies.done(next.ticket, member);
+        continue;
+      }
+      member.lend(next.ticket, engine, now);
+      const waited = { waitedMs: now - next.since, enteringMs: next.pausedMs };
+      const { rank, seq } = next;
+      this.#replies.push({ kind: 'grant', ticket: next.ticket, model, engine, place: { rank, seq }, ...waited });
+    }
+  }
+
   drain(
     member: Member,
     was: On,

@@ -1,5 +1,6 @@
 import type { NapLevel } from '../core/kinds.ts';
 import type { Trouble } from '../core/trouble.ts';
+import type { HandedEngine, HandedLife } from '../ports/handover.ts';
 import type { HookEnd } from './hooks.ts';
 
 /** Where requests for an awake engine go. One object per start or wake: a restarted engine is another backend. */
@@ -55,7 +56,17 @@ export interface Driver {
   prove(signal: AbortSignal): Promise<boolean>;
   /** The last lines the engine printed. */
   tail(lines: number): readonly string[];
+  /** Lets go of an engine at rest without stopping it, for `adopt` elsewhere. It is not looked at any more; null: it has no process of its own. */
+  release(): HandedLife | null;
+  /**
+   * In place of a start: the engine runs already. Resolves once it is known how it does; rejects when it does not answer and never will.
+   * That its process has ended is told as `exited`.
+   */
+  adopt(handed: Adopted, order: Order): Promise<void>;
 }
+
+/** An engine that another catnap has started, with the settings that this driver is made of. */
+export type Adopted = Pick<HandedEngine, 'phase' | 'life'>;
 
 /** What runs, for people. */
 export type Running = {
@@ -65,6 +76,8 @@ export type Running = {
   readonly commandLine: string;
   /** Of one that was brought back from an image that was kept: when that was written. */
   readonly savedAt?: string;
+  /** Whether it was taken over from another catnap. */
+  readonly adopted?: true;
 };
 
 /** What a driver tells its owner without being asked. */

@@ -38,10 +38,9 @@ const CHECKPOINTS = { UV_USE_IO_URING: '0' };
 export function exllamav3(model: ModelId, config: Exllamav3Model, means: TabbyMeans): Family {
   const { exllamav3_command: command, levels_allowed: levels } = config;
   const servedName = config.served_model_name ?? model;
-  const key = config.api_key?.reveal() ?? crypto.randomUUID();
-  const adminKey = crypto.randomUUID();
-  const admin = { 'x-admin-key': adminKey };
-  const headers = bearer(key);
+  const keys = { user: config.api_key?.reveal() ?? crypto.randomUUID(), admin: crypto.randomUUID() };
+  const admin = { 'x-admin-key': keys.admin };
+  const headers = bearer(keys.user);
   /** As the last start was asked to load it; a wake gets the same back. */
   let ask = loadAsk(config, {});
   const rules = { forMs: config.startup_timeout_secs * 1_000, stallMs: config.startup_stall_secs * 1_000 };
@@ -61,6 +60,13 @@ export function exllamav3(model: ModelId, config: Exllamav3Model, means: TabbyMe
           loadModel(sleeper, ask, admin, terms),
         ),
     }),
+    memory: () => ({ keys: { ...keys }, ask }),
+    recall(memory) {
+      if (memory.keys !== undefined) Object.assign(keys, memory.keys);
+      admin['x-admin-key'] = keys.admin;
+      Object.assign(headers, bearer(keys.user));
+      ask = { ...ask, ...memory.ask };
+    },
     async launch(port) {
       const [program] = command;
       if ((await means.programs.find(program)) === undefined) throw missing(program, 'TabbyAPI', 'exllamav3_command');
@@ -70,7 +76,7 @@ export function exllamav3(model: ModelId, config: Exllamav3Model, means: TabbyMe
       const listed = defaultsListed(users);
       // It reads its keys from the folder that it runs in, and writes its log there.
       const cwd = await means.files.put(engineId(model, means.replica), {
-        'api_tokens.yml': `api_key: ${JSON.stringify(key)}\nadmin_key: ${JSON.stringify(adminKey)}\n`,
+        'api_tokens.yml': `api_key: ${JSON.stringify(keys.user)}\nadmin_key: ${JSON.stringify(keys.admin)}\n`,
       });
       const env = { ...QUIET, ...(isCheckpointed(levels) && CHECKPOINTS), ...surroundings(config) };
       return {

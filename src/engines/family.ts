@@ -1,5 +1,6 @@
 import type { Launched } from '../ports/checkpoints.ts';
 import type { EngineAnswer } from '../ports/engine-http.ts';
+import type { FamilyMemory } from '../ports/handover.ts';
 import type { Argv } from './command-line.ts';
 import type { Heard } from './heard.ts';
 import type { OwnSleep, Sleeper } from './sleeper.ts';
@@ -34,6 +35,9 @@ export interface Family {
   readonly ranks?: number;
   /** Its own sleep calls, if it has any. */
   readonly ownSleep?: OwnSleep;
+  /** What its start has decided beyond its settings, for another catnap, and from another one. */
+  memory?(): FamilyMemory;
+  recall?(memory: FamilyMemory): void;
 }
 
 /** A running engine that is asked for a sign of life. */

@@ -1,6 +1,7 @@
 import type { HookName } from '../core/hooks.ts';
 import type { NapLevel } from '../core/kinds.ts';
-import type { Backend, Done, Driver, Order, Running } from './driver.ts';
+import type { HandedLife } from '../ports/handover.ts';
+import type { Adopted, Backend, Done, Driver, Order, Running } from './driver.ts';
 import type { About, Hooks } from './hooks.ts';
 import { unlessAborted } from './wait.ts';
 
@@ -79,6 +80,16 @@ export class HookedDriver implements Driver {
 
   tail(lines: number): readonly string[] {
     return this.#driver.tail(lines);
+  }
+
+  release(): HandedLife | null {
+    return this.#driver.release();
+  }
+
+  /** It was started elsewhere, with its hooks, and nothing of that is done again. */
+  adopt(handed: Adopted, order: Order): Promise<void> {
+    this.#started = true;
+    return this.#driver.adopt(handed, order);
   }
 
   async #around(

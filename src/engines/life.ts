@@ -2,6 +2,7 @@ import { after, type EngineId, type ModelId, type NapLevel } from '../core/kinds
 import type { Launched } from '../ports/checkpoints.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { EngineAnswer, EngineHttp } from '../ports/engine-http.ts';
+import type { HandedProcess } from '../ports/handover.ts';
 import type { Child, Exit, Processes } from '../ports/process.ts';
 import { DriverError, type Backend, type Done, type DriverEvents } from './driver.ts';
 import { Ending, type EndingRules } from './ending.ts';
@@ -157,6 +158,19 @@ export class Life implements Sleeper {
     this.nap = undefined;
     this.#watched = true;
     this.#backend = { origin: this.origin, servedName, headers, gone: this.#gone.signal };
+  }
+
+  /** One that another catnap has put to sleep. At level 4 it is on disk, and has no end to be heard of. */
+  sleepOn(nap: NapLevel): void {
+    this.nap = nap;
+    if (nap === 4) this.letGo();
+    else this.takeBack(this.#child);
+  }
+
+  /** Another catnap looks after it from now on. Connections to it go on. */
+  release(): HandedProcess {
+    this.#watched = false;
+    return this.#means.processes.release(this.#child);
   }
 
   /** Connections to it are closed: some engines do not end while one is open, and none is of use once it sleeps. */

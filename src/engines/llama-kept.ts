@@ -15,7 +15,8 @@ const MOST_SLOTS = 1_024;
 export class LlamaConversations {
   readonly #engine: EngineId;
   readonly #conversations: Conversations;
-  #key: string | undefined;
+  /** What the running engine's are kept under; undefined: they are not. Another catnap has to know it. */
+  key: string | undefined;
   #folder: string | undefined;
   /** Why nothing is kept; told once it is up. */
   #refusal: string | undefined;
@@ -27,7 +28,7 @@ export class LlamaConversations {
 
   /** The flags it takes; none when nothing can be kept. */
   async flags(modelFile: string, extra: readonly string[]): Promise<OwnFlag[]> {
-    this.#key = undefined;
+    this.key = undefined;
     this.#refusal = await this.#whyNot(modelFile, extra);
     if (this.#refusal !== undefined) return [];
     try {
@@ -48,12 +49,12 @@ export class LlamaConversations {
   async launched(words: readonly string[]): Promise<void> {
     if (this.#refusal !== undefined) return;
     // What lies in the folder of what is kept changes from start to start, and a folder counts with what is in it.
-    this.#key = await this.#conversations.keyOf(words.filter((word) => word !== this.#folder));
+    this.key = await this.#conversations.keyOf(words.filter((word) => word !== this.#folder));
   }
 
   /** Before its end. Gives what went wrong, if something did. */
   async save(sleeper: Sleeper, signal: AbortSignal): Promise<string | undefined> {
-    if (this.#key === undefined) return undefined;
+    if (this.key === undefined) return undefined;
     try {
       const slots = await slotsOf(sleeper, signal);
       if (slots === undefined) return `${NOT_KEPT}: it does not answer`;
@@ -63,7 +64,7 @@ export class LlamaConversations {
         if (typeof answer === 'string') return await this.#giveUp(`${NOT_KEPT}: ${answer}`);
         if (answer > 0) names.push(nameOf(slot));
       }
-      const why = await this.#conversations.keep(this.#engine, this.#key, names);
+      const why = await this.#conversations.keep(this.#engine, this.key, names);
       return why === undefined ? undefined : `${NOT_KEPT}: ${why}`;
     } catch (error) {
       return this.#giveUp(`${NOT_KEPT}: ${String(error)}`);
@@ -72,7 +73,7 @@ export class LlamaConversations {
 
   /** After its start. Gives what went wrong, if something did. What was given back is kept no longer. */
   async restore(sleeper: Sleeper, signal: AbortSignal): Promise<string | undefined> {
-    const key = this.#key;
+    const key = this.key;
     if (key === undefined) return this.#refusal === undefined ? undefined : `keep_kv has no effect: ${this.#refusal}`;
     try {
       let trouble: string | undefined;

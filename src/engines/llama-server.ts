@@ -66,6 +66,10 @@ export function llamaServer(model: ModelId, config: LlamaModel, means: LlamaMean
       },
     }),
     ...(means.conversations !== undefined && { conversations: means.conversations }),
+    memory: () => ({ conversations: means.conversations?.key }),
+    recall: ({ conversations }) => {
+      if (means.conversations !== undefined) means.conversations.key = conversations;
+    },
     async launch(port) {
       const known = await means.binaries.flagsOf(command);
       const override = means.override();

@@ -61,6 +61,14 @@ export class OpenaiRemoteDriver implements Driver {
   tail(): readonly string[] {
     return [];
   }
+
+  release(): null {
+    return null;
+  }
+
+  async adopt(): Promise<void> {
+    await this.start();
+  }
 }
 
 const cannotSleep = (level: NapLevel): DriverError =>

@@ -1,4 +1,6 @@
+import type { ModelId } from '../core/kinds.ts';
 import type { EngineAnswer } from '../ports/engine-http.ts';
+import type { Processes } from '../ports/process.ts';
 import { DriverError } from './driver.ts';
 
 /** Small things that the families of servers have in common. */
@@ -45,4 +47,18 @@ export function notSpawned(error: unknown): never {
   if (!(error instanceof Error)) throw error;
   const code = error.cause instanceof Error && 'code' in error.cause ? error.cause.code : undefined;
   throw new DriverError(error.message, code === 'ENOENT' || code === 'EACCES' ? 'missing_program' : undefined);
+}
+
+/** The port that the config names, or a free one. */
+export async function portFor(
+  model: ModelId,
+  port: number | undefined,
+  processes: Pick<Processes, 'freePort' | 'portIsFree'>,
+): Promise<number> {
+  if (port === undefined) return processes.freePort();
+  if (await processes.portIsFree(port)) return port;
+  throw new DriverError(
+    `port ${port} is in use by another program: end it, or change models.${model}.port`,
+    'port_taken',
+  );
 }

@@ -1,4 +1,5 @@
 import type { EngineAnswer } from '../ports/engine-http.ts';
+import type { FamilyMemory } from '../ports/handover.ts';
 import { DriverError } from './driver.ts';
 import { failedCall, fieldOf } from './own-calls.ts';
 import type { OwnSleep, Sleeper } from './sleeper.ts';
@@ -32,6 +33,14 @@ export class SglangSleep implements OwnSleep {
 
   constructor(terms: SglangSleepTerms) {
     this.#terms = terms;
+  }
+
+  memory(): FamilyMemory {
+    return { released: this.#released };
+  }
+
+  recall({ released }: FamilyMemory): void {
+    this.#released = released;
   }
 
   async hindrance(level: 1 | 2, sleeper: Sleeper): Promise<string | undefined> {

@@ -2,6 +2,7 @@ import type { EngineId, ModelId, NapLevel } from '../core/kinds.ts';
 import type { Launched, Returning } from '../ports/checkpoints.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { EngineAnswer, EngineCall } from '../ports/engine-http.ts';
+import type { FamilyMemory, LevelsMemory } from '../ports/handover.ts';
 import type { Child } from '../ports/process.ts';
 import type { Done, Order } from './driver.ts';
 
@@ -60,6 +61,9 @@ export interface KeptEngine {
 export interface OwnSleep {
   /** Whether it remembers things of the engine that it has to give it again after a wake. */
   readonly remembers?: boolean;
+  /** What of that another catnap has to know, and what another one knew. */
+  memory?(): FamilyMemory;
+  recall?(memory: FamilyMemory): void;
   /** Why the running engine cannot do this level: its version, how it was started. */
   hindrance(level: 1 | 2, sleeper: Sleeper, signal: AbortSignal): Promise<string | undefined>;
   /** Gives the GPU memory up. Level 1 keeps the weights in host memory, level 2 does not. */
@@ -98,6 +102,10 @@ export interface Sleeps {
   wake(level: NapLevel, sleeper: Sleeper, order: Order): Promise<Done>;
   /** What an earlier catnap has kept of this engine; undefined: nothing. */
   kept(engine: EngineId): Promise<KeptEngine | undefined>;
+  /** What another catnap has to know of the engine as it is now. What was on disk is not looked after here any more. */
+  memory(): LevelsMemory;
+  /** What another catnap knew of it. Rejects where it can never come back with that. */
+  recall(memory: LevelsMemory, sleeper: Sleeper): Promise<void>;
   /** Whether a process that sleeps so can act on SIGTERM. One that cannot is killed at once when it has to go. */
   hears(level: NapLevel): boolean;
   discard(level: NapLevel): Promise<void>;

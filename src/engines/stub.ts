@@ -5,6 +5,7 @@ import type { EngineHttp } from '../ports/engine-http.ts';
 import type { StubServer, StubServers } from '../ports/stub-server.ts';
 import {
   DriverError,
+  type Adopted,
   type Backend,
   type Done,
   type Driver,
@@ -123,6 +124,22 @@ export class StubDriver implements Driver {
 
   tail(): readonly string[] {
     return [];
+  }
+
+  /** Its server is a part of its catnap, which goes on serving what is open; the next one opens another. */
+  release(): null {
+    return null;
+  }
+
+  async adopt({ phase }: Adopted, { epoch }: Order): Promise<void> {
+    this.#opening = this.#open(epoch);
+    const life = await this.#opening;
+    if (this.running !== undefined) this.#means.events.spawned({ ...this.running, adopted: true });
+    if (phase.kind === 'awake') this.#rouse(life);
+    else {
+      life.server.set('asleep');
+      life.nap = phase.level;
+    }
   }
 
   get #name(): string {

@@ -1,16 +1,18 @@
 import { after, invariant, type EngineId, type Millis, type ModelId, type NapLevel } from '../core/kinds.ts';
 import type { Launched } from '../ports/checkpoints.ts';
+import type { HandedLife } from '../ports/handover.ts';
 import type { Child } from '../ports/process.ts';
 import { shown } from './command-line.ts';
-import { DriverError, type Backend, type Done, type Driver, type Order, type Running } from './driver.ts';
-import { inWords, SEARCHED, tellingLine, troubleIn } from './explain.ts';
+import { memoryOf, recall, signOfAdopted } from './adoption.ts';
+import { DriverError, type Adopted, type Backend, type Done, type Driver, type Order, type Running } from './driver.ts';
 import type { Family } from './family.ts';
 import { whileHeard } from './heard.ts';
 import { Life, originOf, type LifeMeans } from './life.ts';
 import { untilReady, type Readiness } from './readiness.ts';
-import { notSpawned } from './served.ts';
+import { notSpawned, portFor } from './served.ts';
 import type { KeptEngine, Sleeps } from './sleeper.ts';
 import { pause, reasonOf, unlessAborted, within } from './wait.ts';
+import { whyNotReady, type NotReady } from './why-not-ready.ts';
 
 type SupervisedRules = {
   /** The configured port; undefined: a free one. */
@@ -44,6 +46,8 @@ export class SupervisedDriver implements Driver {
   #kept: KeptEngine | undefined;
   /** What becomes of an image whose way back was given up; the next start waits for it. Never rejects. */
   #dropped: Promise<void> = Promise.resolve();
+  /** Whether another catnap looks after it now. */
+  #isReleased = false;
   /** False after a warm-up that failed. */
   #warmsUp = true;
 
@@ -91,7 +95,7 @@ export class SupervisedDriver implements Driver {
     try {
       const back = await this.#comeBack({ ...order, signal });
       if (back !== undefined) return back;
-      const port = await unlessAborted(this.#choosePort(), signal);
+      const port = await unlessAborted(portFor(this.#identity.model, this.#rules.port, this.#means.processes), signal);
       const launch = await unlessAborted(this.#family.launch(port), signal);
       if (signal.aborted) throw reasonOf(signal);
       const spawnedAt = clock.now();
@@ -146,6 +150,37 @@ export class SupervisedDriver implements Driver {
   async prove(signal: AbortSignal): Promise<boolean> {
     const life = this.#life;
     return life?.backend !== undefined && life.works(signal);
+  }
+
+  release(): HandedLife | null {
+    const life = this.#life;
+    if (life === undefined) return null;
+    this.#isReleased = true;
+    const { launched } = life;
+    const memory = { levels: this.#means.sleeps.memory(), family: memoryOf(this.#family) };
+    return { process: life.release(), launched, memory };
+  }
+
+  /** Whatever becomes of this, there is something to be stopped from the first moment on. */
+  async adopt({ phase, life: handed }: Adopted, { epoch, signal }: Order): Promise<void> {
+    invariant(handed !== null && this.#life === undefined, 'an engine is adopted without a process, or beside another');
+    const { process, launched, memory } = handed;
+    const { sleeps, processes, events } = this.#means;
+    recall(this.#family, memory.family);
+    const life = this.#live(await processes.adopt(process), epoch, process.port, launched);
+    this.#spawning = Promise.resolve(life);
+    const { commandLine, port, child } = life;
+    events.spawned({ pid: child.pid, port, commandLine, adopted: true });
+    await sleeps.recall(memory.levels, life);
+    if (phase.kind === 'asleep') {
+      life.sleepOn(phase.level);
+      return;
+    }
+    this.#rouse(life);
+    life.takeBack(child); // it may have ended before anybody listened
+    const slow = await signOfAdopted(life, this.#family, { probeMs: this.#rules.probeMs, signal });
+    if (slow !== undefined) events.warned(slow);
+    if (!child.hasExited) sleeps.roused(life);
   }
 
   /** Brings it back from the image that an earlier catnap has kept of it; undefined: it has to be started afresh. */
@@ -217,17 +252,6 @@ export class SupervisedDriver implements Driver {
     }
   }
 
-  async #choosePort(): Promise<number> {
-    const { processes } = this.#means;
-    const { port } = this.#rules;
-    if (port === undefined) return processes.freePort();
-    if (await processes.portIsFree(port)) return port;
-    throw new DriverError(
-      `port ${port} is in use by another program: end it, or change models.${this.#identity.model}.port`,
-      'port_taken',
-    );
-  }
-
   async #load(life: Life, deadline: Millis, signal: AbortSignal): Promise<void> {
     const { clock } = this.#means;
     const { name, load } = this.#family;
@@ -276,7 +300,7 @@ export class SupervisedDriver implements Driver {
     const watch = async (): Promise<void> => {
       for (;;) {
         await pause(this.#means.clock, doze.everyMs, gone);
-        if (gone.aborted) return;
+        if (gone.aborted || this.#isReleased) return;
         const found = await doze.look(life.origin, gone);
         if (!gone.aborted) life.dozes = found;
       }
@@ -340,25 +364,8 @@ export class SupervisedDriver implements Driver {
     );
   }
 
-  async #failure(
-    { child }: Life,
-    readiness: Exclude<Readiness, { kind: 'ready' }>,
-    signal: AbortSignal,
-  ): Promise<Error> {
-    if (readiness.kind === 'aborted') return reasonOf(signal);
-    const { name } = this.#family;
-    if (readiness.kind !== 'exited') return new DriverError(`${name} ${this.#whyLate(child, readiness)}`, 'too_late');
-    const exit = await child.exited;
-    const lines = child.tail(SEARCHED.start);
-    return new DriverError(`${name} ${inWords(exit, lines)}`, troubleIn(lines));
-  }
-
-  #whyLate(child: Child, readiness: Extract<Readiness, { kind: 'too-late' | 'stalled' }>): string {
-    const said = tellingLine(child.tail(1));
-    const heard = `${readiness.last}${said === undefined ? ', and it printed nothing' : `; its last line: ${said}`}`;
-    return readiness.kind === 'stalled'
-      ? `stalled while starting: it printed nothing for ${this.#rules.stallMs / 1000} s (startup_stall_secs); ${heard}`
-      : `was not ready within ${this.#rules.startupMs / 1000} s (startup_timeout_secs); ${heard}`;
+  #failure({ child }: Life, readiness: NotReady, signal: AbortSignal): Promise<Error> {
+    return whyNotReady(child, readiness, { ...this.#rules, name: this.#family.name }, signal);
   }
 
   /** The process that exists or is about to; undefined when there is none. */

@@ -8,21 +8,22 @@ type Adapter = { readonly name: string; readonly path: string };
 /** LoRA adapters over a sleep: which there were, and that each is there and works afterwards. */
 export class VllmAdapters {
   readonly #limitMs: number;
-  #noted: readonly Adapter[] = [];
+  /** Those that there were before the last sleep. */
+  noted: readonly Adapter[] = [];
 
   constructor(limitMs: number) {
     this.#limitMs = limitMs;
   }
 
   async note(sleeper: Sleeper, signal: AbortSignal): Promise<void> {
-    this.#noted = await this.#listed(sleeper, signal);
+    this.noted = await this.#listed(sleeper, signal);
   }
 
   /** After level 2 what an adapter holds is void even where its name is still listed. */
   async restore(level: 1 | 2, sleeper: Sleeper, signal: AbortSignal): Promise<void> {
-    if (this.#noted.length === 0) return;
+    if (this.noted.length === 0) return;
     const listed = await this.#listed(sleeper, signal);
-    for (const adapter of this.#noted) {
+    for (const adapter of this.noted) {
       const isThere = listed.some(({ name }) => name === adapter.name);
       if (!isThere || level === 2) await this.#load(adapter, isThere, sleeper, signal);
       await this.#prove(adapter, sleeper, signal);

@@ -52,7 +52,7 @@ export function vllmServe(model: ModelId, config: VllmServeModel, means: VllmMea
   const headers = bearer(valueOf(extra, ['--api-key', '--api_key']) ?? key);
   const sleeps = sleepsItself(levels, means);
   /** What its keys, the user and the last load have made of its arguments. */
-  let args = extra;
+  let args: readonly string[] = extra;
   return {
     name: 'vLLM',
     readinessPath: '/health',
@@ -61,6 +61,10 @@ export function vllmServe(model: ModelId, config: VllmServeModel, means: VllmMea
     headers,
     stopCommand: undefined,
     ranks: ranksIn(extra),
+    memory: () => ({ args }),
+    recall: (memory) => {
+      args = memory.args ?? args;
+    },
     ownSleep: ownSleepOf(model, servedName, config, means, () => args),
     async launch(port) {
       const [program] = command;

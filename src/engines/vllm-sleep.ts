@@ -1,4 +1,5 @@
 import type { EngineAnswer } from '../ports/engine-http.ts';
+import type { FamilyMemory } from '../ports/handover.ts';
 import { DriverError } from './driver.ts';
 import { failedCall, fieldOf } from './own-calls.ts';
 import type { OwnSleep, Sleeper } from './sleeper.ts';
@@ -54,6 +55,15 @@ export class VllmSleep implements OwnSleep {
 
   get remembers(): boolean {
     return this.#terms.lora;
+  }
+
+  memory(): FamilyMemory {
+    return { communicators: this.#communicators, adapters: this.#adapters.noted };
+  }
+
+  recall({ communicators, adapters = [] }: FamilyMemory): void {
+    this.#communicators = communicators;
+    this.#adapters.noted = adapters;
   }
 
   async hindrance(level: 1 | 2, sleeper: Sleeper, signal: AbortSignal): Promise<string | undefined> {

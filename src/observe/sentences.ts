@@ -203,8 +203,9 @@ function failed({ engine, model, failure, retryInMs }: Of<'engine-failed'>): str
   return `${engineName(engine, model)} ${TRIED[failure.during]}${inARow(failure)}: ${failure.reason}; ${next}`;
 }
 
-function started({ engine, model, pid, port, savedAt }: Of<'engine-started'>): string {
-  const how = savedAt === undefined ? 'has started' : `is back as it was at ${savedAt}`;
+function started({ engine, model, pid, port, savedAt, adopted }: Of<'engine-started'>): string {
+  const fresh = adopted === true ? 'is taken over as it is' : 'has started';
+  const how = savedAt === undefined ? fresh : `is back as it was at ${savedAt}`;
   return `${engineName(engine, model)} ${how} (pid ${pid}, port ${port})`;
 }
 

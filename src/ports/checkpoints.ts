@@ -1,4 +1,5 @@
 import type { EngineId, ModelId } from '../core/kinds.ts';
+import type { HandedImage } from './handover.ts';
 import type { Child, SpawnSpec } from './process.ts';
 
 /** Writes engines to disk, processes and all, and brings them back as they were. */
@@ -10,6 +11,8 @@ export interface Checkpoints {
    * When it rejects, the processes may be as they were or half-way gone; when the signal fired, they are to be killed.
    */
   save(child: Child, of: CheckpointOf, signal: AbortSignal): Promise<Checkpoint>;
+  /** What another catnap has written of this child, and handed over with it, is ours from now on. Resolves to the way back. */
+  adopt(child: Child, of: Pick<CheckpointOf, 'engine' | 'port'>, image: HandedImage): Promise<Checkpoint>;
   /** The image of this engine that outlived the catnap that wrote it; undefined: there is none. */
   kept(engine: EngineId): Promise<KeptImage | undefined>;
 }
@@ -27,6 +30,8 @@ export type CheckpointOf = {
 /** One engine on disk. */
 export interface Checkpoint {
   readonly bytes: number;
+  /** For `adopt` elsewhere. It is not looked after here any more. */
+  release(): HandedImage;
   /** Begins to bring it back. Rejects when that cannot even begin: a process number or the port is taken, the image was changed. */
   restore(signal: AbortSignal): Promise<Returning>;
   /** Lets it outlive this catnap, for a later one that starts the same. Never rejects: what cannot be kept is told. */

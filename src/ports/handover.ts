@@ -68,8 +68,58 @@ export type HandedEngine = {
 export type HandedLife = {
   readonly process: HandedProcess;
   readonly launched: Launched;
-  /** What its family and its levels have to remember of it, by whose it is. Each reads its own. */
-  readonly memory: Readonly<Record<string, unknown>>;
+  readonly memory: HandedMemory;
+};
+
+/** What has to be remembered of a running engine beyond its settings. */
+export type HandedMemory = {
+  readonly levels: LevelsMemory;
+  readonly family: FamilyMemory;
+};
+
+export type LevelsMemory = {
+  /** What it held of the GPUs when it was last awake. */
+  readonly held?: HandedMark | undefined;
+  /** What it answered to the sample question when it was well. */
+  readonly sample?: string | undefined;
+  readonly each: Readonly<Record<string, LevelMemory>>;
+};
+
+export type LevelMemory = {
+  readonly sample?: string | undefined;
+  /** Why it did not come back once. */
+  readonly spoiled?: string | undefined;
+  /** Whose GPU state lies in host memory, and how many MiB of each device they need to come back. */
+  readonly frozen?: { readonly pids: readonly number[]; readonly needs: Readonly<Record<string, number>> } | undefined;
+  /** Where it lies on disk, and what was done to it before. */
+  readonly disk?: { readonly image: HandedImage; readonly slept: boolean; readonly onGpu: boolean } | undefined;
+};
+
+export type HandedMark =
+  | { readonly kind: 'own'; readonly mib: number; readonly processes: number }
+  | { readonly kind: 'devices'; readonly usedMib: Readonly<Record<string, number>> }
+  | { readonly kind: 'unseen'; readonly reason: string };
+
+/** An engine on disk. */
+export type HandedImage = {
+  readonly path: string;
+  readonly listing: string;
+  readonly bytes: number;
+  readonly connected: boolean;
+  readonly kept: 'no' | 'once' | 'prepared';
+};
+
+/** What its start decided, and what was learned of it since. Each family reads what is its own. */
+export type FamilyMemory = {
+  readonly args?: readonly string[] | undefined;
+  readonly adapters?: readonly { readonly name: string; readonly path: string }[] | undefined;
+  readonly communicators?: { readonly part: string; readonly rejoin: string } | undefined;
+  /** The process that was last told to give its memory up. */
+  readonly released?: number | undefined;
+  readonly keys?: { readonly user: string; readonly admin: string } | undefined;
+  readonly ask?: Readonly<Record<string, unknown>> | undefined;
+  /** What its conversations are kept under. */
+  readonly conversations?: string | undefined;
 };
 
 /** A process that another catnap has started, and how far its log has been read. */
@@ -82,8 +132,6 @@ export type HandedProcess = {
   readonly pid: number;
   /** In ticks since boot. */
   readonly started: number;
-  /** Of one that was restored: the criu that is its parent, and ends with it. */
-  readonly parent: { readonly pid: number; readonly started: number } | null;
   readonly log: HandedLog;
 };
 
@@ -100,10 +148,10 @@ export type HandedCut = {
 /** The catnap before, as the one that takes over sees it. */
 export interface Predecessor {
   /**
-   * Asked once, when everything that can go wrong before has gone well. It resolves when the other has let go of its engines, its log files and its
+   * Asked once, when everything that can go wrong before has gone well. It resolves with a `Handover`, unread, when the other has let go of its engines, its log files and its
    * state folder; from then on they are ours.
    */
-  takeOver(): Promise<Handover>;
+  takeOver(): Promise<unknown>;
   /** Ends requests that are open there. Each is told as settled once it has ended. */
   cut(cut: HandedCut): void;
 }

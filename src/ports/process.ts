@@ -1,4 +1,5 @@
 import type { EngineId, ModelId } from '../core/kinds.ts';
+import type { HandedProcess } from './handover.ts';
 
 /** What is started: one engine's server, in a session and process group of its own, stdin from /dev/null, output to a file. */
 export type SpawnSpec = {
@@ -48,6 +49,13 @@ export interface Processes {
   spawn(spec: SpawnSpec): Promise<Child>;
   /** Ends what an earlier catnap left running, and only that. */
   reapLeftovers(): Promise<readonly Leftover[]>;
+  /** Lets go of a child without ending it: nothing of it is looked at any more, its record and its log stay. */
+  release(child: Child): HandedProcess;
+  /**
+   * A child of another catnap that has let go of it is ours from now on, and so is its record. It need not be alive any more: then it has exited.
+   * Nobody tells how it ended.
+   */
+  adopt(process: HandedProcess): Promise<Child>;
   /** A port on 127.0.0.1 that nobody listens on. */
   freePort(): Promise<number>;
   /** Whether somebody could listen on this port of 127.0.0.1 now. */

@@ -1,12 +1,13 @@
 import PQueue from 'p-queue';
-import { engineDueAt, newEngine, stepEngine } from '../core/engine.ts';
+import { engineDueAt, handedEngine, newEngine, stepEngine } from '../core/engine.ts';
 import type { Engine, EngineCommand, EngineEvent, EngineGoal, EnginePhase, EngineRules } from '../core/engine.ts';
-import { unreachable, type EngineId, type ModelId, type NapLevel } from '../core/kinds.ts';
+import { after, unreachable, type EngineId, type ModelId, type NapLevel } from '../core/kinds.ts';
 import { holdsHost } from '../core/residency.ts';
 import type { Took } from '../core/swap.ts';
 import type { Why } from '../core/trouble.ts';
 import { DriverError, type Driver, type DriverEvents, type Order } from '../engines/driver.ts';
 import type { Clock } from '../ports/clock.ts';
+import type { HandedEngine } from '../ports/handover.ts';
 import type { Reporter } from '../ports/reporter.ts';
 import { Alarm } from './alarm.ts';
 import { Mailbox } from './mailbox.ts';
@@ -24,11 +25,15 @@ export type EngineActorOptions = {
   readonly clock: Clock;
   readonly reporter: Reporter;
   readonly makeDriver: (events: DriverEvents) => Driver;
+  /** The settings that `makeDriver` goes by, for whoever makes such a driver elsewhere. */
+  readonly definition?: string;
   /** How much host memory processes hold; undefined: nobody measures that. */
   readonly residentBytes?: ResidentBytes | undefined;
   /** Told after every change of phase, with what the command took if one led to it. */
   readonly moved: (phase: EnginePhase, took: Took | undefined) => void;
 };
+
+type Revision = Pick<EngineActorOptions, 'rules' | 'makeDriver' | 'definition'>;
 
 type Message = { readonly event: EngineEvent; readonly took?: Took };
 
@@ -48,6 +53,9 @@ export class EngineActor {
   readonly #alarm: Alarm;
   #engine: Engine = newEngine;
   #current: AbortController | undefined;
+  #definition: string;
+  /** Whether its stage has heard of it: not yet while it is being adopted, and nobody hears of it once it was let go. */
+  #state: 'told' | 'adopted' | 'released' = 'told';
 
   constructor(options: EngineActorOptions) {
     this.#options = options;
@@ -55,6 +63,7 @@ export class EngineActor {
     this.model = options.model;
     this.#alarm = new Alarm(options.clock, () => this.#mailbox.post({ event: { kind: 'time-passed' } }));
     this.#driver = this.#makeDriver();
+    this.#definition = options.definition ?? '';
   }
 
   get driver(): Driver {
@@ -62,9 +71,51 @@ export class EngineActor {
   }
 
   /** The config says something else of it: its rules hold at once, the rest from its next start on. */
-  revise({ rules, makeDriver }: Pick<EngineActorOptions, 'rules' | 'makeDriver'>): void {
-    this.#options = { ...this.#options, rules, makeDriver };
+  revise({ rules, makeDriver, definition = '' }: Revision): void {
+    this.#options = { ...this.#options, rules, makeDriver, definition };
     this.#changed = true;
+  }
+
+  /**
+   * An engine that runs already takes the place of one that would be started. Resolves once it is known how it does; its stage hears nothing of it
+   * before `present`. Its next start is made as this actor was told.
+   */
+  async adopt(handed: HandedEngine, as: Pick<EngineActorOptions, 'makeDriver'>, limitMs: number): Promise<void> {
+    const { clock } = this.#options;
+    this.#state = 'adopted';
+    this.#engine = handedEngine(handed.phase, clock.now());
+    this.#driver = this.#makeDriver(as.makeDriver);
+    this.#definition = handed.definition;
+    this.#changed = true;
+    const { born } = this.#engine;
+    const limit = new AbortController();
+    const cancel = clock.at(after(clock.now(), limitMs), () =>
+      limit.abort(new DriverError('it was not taken over in time')),
+    );
+    const order = { epoch: born, signal: limit.signal };
+    try {
+      await Promise.race([this.#driver.adopt(handed, order), aborted(limit.signal)]);
+    } catch (error) {
+      this.#mailbox.post({ event: { kind: 'process-exited', born, reason: whyOf(error).reason } });
+    } finally {
+      cancel();
+    }
+  }
+
+  /** From now on its stage hears of it. */
+  present(): EnginePhase {
+    this.#state = 'told';
+    return this.#engine.phase;
+  }
+
+  /** Lets go of its engine without stopping it; undefined: there is none. */
+  release(): HandedEngine | undefined {
+    const { phase } = this.#engine;
+    this.#state = 'released';
+    this.#alarm.set(undefined);
+    if (phase.kind !== 'awake' && phase.kind !== 'asleep') return undefined;
+    const rest = phase.kind === 'awake' ? { kind: phase.kind } : { kind: phase.kind, level: phase.level };
+    return { engine: this.id, phase: rest, definition: this.#definition, life: this.#driver.release() };
   }
 
   get engine(): Engine {
@@ -80,8 +131,8 @@ export class EngineActor {
     this.#mailbox.post({ event: { kind: 'unresponsive', born, reason } });
   }
 
-  #makeDriver(): Driver {
-    const { id: engine, model, makeDriver } = this.#options;
+  #makeDriver(makeDriver = this.#options.makeDriver): Driver {
+    const { id: engine, model } = this.#options;
     return makeDriver({
       spawned: (running) => this.#report({ kind: 'engine-started', engine, model, ...running }),
       exited: (born, reason) => this.#mailbox.post({ event: { kind: 'process-exited', born, reason } }),
@@ -91,6 +142,7 @@ export class EngineActor {
   }
 
   #step({ event, took }: Message): void {
+    if (this.#state === 'released') return;
     const { clock, rules, moved } = this.#options;
     const before = this.#engine;
     const { engine, effects } = stepEngine(before, event, clock.now(), rules);
@@ -100,7 +152,7 @@ export class EngineActor {
     for (const { epoch, command } of effects) this.#run(epoch, command);
     if (engine.phase === before.phase) return;
     this.#tell(before.phase, engine.phase);
-    moved(engine.phase, took);
+    if (this.#state === 'told') moved(engine.phase, took);
   }
 
   #run(epoch: number, command: EngineCommand): void {
@@ -129,7 +181,10 @@ export class EngineActor {
     switch (command.kind) {
       case 'start':
         // Nothing of the driver before it runs any more.
-        if (this.#changed) this.#driver = this.#makeDriver();
+        if (this.#changed) {
+          this.#driver = this.#makeDriver();
+          this.#definition = this.#options.definition ?? '';
+        }
         this.#changed = false;
         return this.#driver.start(order);
       case 'sleep':

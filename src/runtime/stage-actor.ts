@@ -1,6 +1,6 @@
 import { sharedRoom } from '../core/cast.ts';
 import { ERRORS } from '../core/errors.ts';
-import type { EnginePhase } from '../core/engine.ts';
+import { atRest, type EnginePhase } from '../core/engine.ts';
 import {
   invariant,
   ticketId,
@@ -24,6 +24,7 @@ import type { Mode } from '../core/steering.ts';
 import type { Took } from '../core/swap.ts';
 import { isLasting, wordForClients } from '../core/trouble.ts';
 import type { Clock } from '../ports/clock.ts';
+import type { HandedCut } from '../ports/handover.ts';
 import type { Reporter } from '../ports/reporter.ts';
 import { Cut, Refused, type Acquire, type Admission, type Lease } from './admission.ts';
 import { Alarm } from './alarm.ts';
@@ -33,6 +34,7 @@ import { Glance } from './glance.ts';
 import { OpenLease } from './lease.ts';
 import { Mailbox } from './mailbox.ts';
 
+type HandedOver = Extract<StageEvent, { readonly kind: 'handed-over' }>;
 type Grant = Extract<StageEffect, { readonly kind: 'grant' }>;
 type Rejection = Extract<StageEffect, { readonly kind: 'reject' }>;
 
@@ -49,6 +51,12 @@ export type StageActorOptions = StageOptions & {
   readonly loadOver?: () => void;
   /** Told of an engine that is off and never wanted again. */
   readonly dismissed?: (engine: EngineId) => void;
+  /** Told after each event. */
+  readonly turned?: () => void;
+  /** Gives the numbers of tickets, each once. Undefined: they are its own. */
+  readonly numbers?: () => TicketId;
+  /** Ends requests that another catnap serves. */
+  readonly cutElsewhere?: (cut: HandedCut) => void;
 };
 
 /**
@@ -68,6 +76,12 @@ export class StageActor implements Admission {
   readonly #closed = Promise.withResolvers<void>();
   readonly #loadOver: () => void;
   readonly #capacity: number;
+  readonly #turned: () => void;
+  readonly #numbers: () => TicketId;
+  readonly #cutElsewhere: (cut: HandedCut) => void;
+  /** Requests that another catnap granted and still serves, and whom to tell when one of all that are open has ended. */
+  readonly #elsewhere = new Map<TicketId, ModelId>();
+  #settledFor: ((ticket: TicketId) => void) | undefined;
   #tickets = 0;
 
   constructor(options: StageActorOptions) {
@@ -77,6 +91,9 @@ export class StageActor implements Admission {
     this.#stage = new Stage(options);
     this.#loadOver = options.loadOver ?? (() => this.lookAgain());
     this.#capacity = sharedRoom(options);
+    this.#turned = options.turned ?? (() => {});
+    this.#numbers = options.numbers ?? (() => ticketId(++this.#tickets));
+    this.#cutElsewhere = options.cutElsewhere ?? (() => {});
     this.#alarm = new Alarm(options.clock, () => this.#mailbox.post({ kind: 'time-passed' }));
   }
 
@@ -118,7 +135,7 @@ export class StageActor implements Admission {
   }
 
   acquire(model: ModelId, { signal, wishes = {} }: Acquire): Promise<Lease> {
-    const ticket = this.#nextTicket();
+    const ticket = this.#numbers();
     const { promise, resolve, reject } = Promise.withResolvers<Lease>();
     const leave = (): void => {
       this.#pending.delete(ticket);
@@ -150,7 +167,7 @@ export class StageActor implements Admission {
 
   acquireNow(model: ModelId, wishes: TicketTerms = {}): Lease | undefined {
     if (!this.#stage.hasPlaceFor(model)) return undefined;
-    const ticket = this.#nextTicket();
+    const ticket = this.#numbers();
     let lease: Lease | undefined;
     const granted = (grant: Grant | undefined): void => {
       lease = grant && this.#open(grant);
@@ -167,7 +184,7 @@ export class StageActor implements Admission {
     for (const [engine, phase] of this.#stage.members.get(model)?.phases ?? []) {
       const backend = phase.kind === 'awake' ? this.#engines.get(engine)?.driver.backend : undefined;
       if (backend !== undefined && !backend.gone.aborted) {
-        return new Glance({ ticket: this.#nextTicket(), model, engine, backend });
+        return new Glance({ ticket: this.#numbers(), model, engine, backend });
       }
     }
     return undefined;
@@ -191,6 +208,48 @@ export class StageActor implements Admission {
     this.#mailbox.post({ kind: 'mode-set', mode });
   }
 
+  /** Begins nothing new, or does again. */
+  standStill(still: boolean): void {
+    this.#mailbox.post({ kind: still ? 'standstill-asked' : 'standstill-over' });
+  }
+
+  /** Whether it stands still, and no engine is on its way anywhere. */
+  get isStill(): boolean {
+    return this.#stage.isStill && [...this.#engines.values()].every(({ engine }) => isAtRest(engine.phase));
+  }
+
+  /** Decides nothing any more. Whoever is served is let finish, and each is told of once it has ended. */
+  letGo(settled: (ticket: TicketId) => void): void {
+    this.#settledFor = settled;
+    this.#mailbox.post({ kind: 'let-go' });
+    this.#closed.resolve();
+  }
+
+  takeOver(handed: Omit<HandedOver, 'kind'>): void {
+    this.#mailbox.post({ kind: 'handed-over', ...handed });
+    for (const { model, leases } of this.#stage.members.values())
+      for (const ticket of leases.keys()) this.#elsewhere.set(ticket, model);
+  }
+
+  /** A request has ended that another catnap served; undefined: all of them have. */
+  settledElsewhere(ticket: TicketId | undefined): void {
+    const ended = ticket === undefined ? [...this.#elsewhere.keys()] : [ticket];
+    for (const each of ended) {
+      const model = this.#elsewhere.get(each);
+      if (model === undefined) continue;
+      this.#elsewhere.delete(each);
+      this.#mailbox.post({ kind: 'lease-settled', ticket: each, model });
+      this.#settledFor?.(each);
+    }
+  }
+
+  /** Ends those that are served here, and passes on what is not. */
+  cut({ tickets, code, reason, mayReturn }: HandedCut): void {
+    const elsewhere = tickets.filter((ticket) => this.#elsewhere.has(ticket));
+    for (const ticket of tickets) this.#leases.get(ticket)?.end(new Cut(code, reason, mayReturn));
+    if (elsewhere.length > 0) this.#cutElsewhere({ tickets: elsewhere, code, reason, mayReturn });
+  }
+
   /** Lets who is here finish within the time given, then puts every engine off. Asked again, it can only become more urgent. */
   shutDown(withinMs: number): Promise<void> {
     this.#mailbox.post({ kind: 'shutdown-asked', withinMs });
@@ -208,7 +267,7 @@ export class StageActor implements Admission {
   }
 
   #order(event: (order: TicketId) => StageEvent): Promise<void> {
-    const order = this.#nextTicket();
+    const order = this.#numbers();
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.#pending.set(order, { granted: () => resolve(), refused: reject });
     this.#mailbox.post(event(order));
@@ -219,6 +278,7 @@ export class StageActor implements Admission {
     const effects = this.#stage.handle(event, this.#clock.now());
     for (const effect of effects) this.#carryOut(effect);
     this.#alarm.set(this.#stage.dueAt);
+    this.#turned();
   }
 
   #carryOut(effect: StageEffect): void {
@@ -237,8 +297,7 @@ export class StageActor implements Admission {
         return;
       }
       case 'cut':
-        for (const ticket of effect.tickets)
-          this.#leases.get(ticket)?.end(new Cut(effect.code, effect.reason, effect.mayReturn));
+        this.cut(effect);
         return;
       case 'dismissed':
         for (const engine of effect.engines) this.#dismissed(engine);
@@ -287,6 +346,7 @@ export class StageActor implements Admission {
       settled: () => {
         this.#leases.delete(ticket);
         this.#mailbox.post({ kind: 'lease-settled', ticket, model });
+        this.#settledFor?.(ticket);
       },
     });
     this.#leases.set(ticket, lease);
@@ -299,8 +359,6 @@ export class StageActor implements Admission {
     this.#pending.delete(ticket);
     return pending;
   }
-
-  #nextTicket(): TicketId {
-    return ticketId(++this.#tickets);
-  }
 }
+
+const isAtRest = (phase: EnginePhase): boolean => phase.kind === 'awake' || atRest(phase);

@@ -1,23 +1,32 @@
-import type { EngineRules } from '../core/engine.ts';
-import { invariant, type EngineId, type Millis, type ModelId, type SleepLevel } from '../core/kinds.ts';
-import type { Member } from '../core/member.ts';
+import { atRest, type EngineRules } from '../core/engine.ts';
+import {
+  after,
+  invariant,
+  ticketId,
+  type EngineId,
+  type ModelId,
+  type SleepLevel,
+  type TicketId,
+} from '../core/kinds.ts';
+import type { ModelTerms } from '../core/member.ts';
 import type { RevisedTerms, StageOptions, TicketTerms, UnloadTerms } from '../core/stage-events.ts';
-import type { Stage } from '../core/stage.ts';
 import type { Mode } from '../core/steering.ts';
-import type { Swap } from '../core/swap.ts';
 import type { Driver, DriverEvents } from '../engines/driver.ts';
 import type { Clock } from '../ports/clock.ts';
+import type { HandedCut, HandedStage } from '../ports/handover.ts';
 import type { Reporter } from '../ports/reporter.ts';
 import { Refused, type Acquire, type Admission, type Lease } from './admission.ts';
 import type { SavedCosts } from '../core/costs.ts';
 import type { CostsByModel } from '../ports/cost-file.ts';
-import { startMs, type Forecast } from './forecast.ts';
+import type { Forecast } from './forecast.ts';
 import { EngineActor, type ResidentBytes } from './engine-actor.ts';
 import type { OpenLease } from './lease.ts';
+import { boardView, modelView } from './viewing.ts';
+import { handedModel, takenModel } from './handing-over.ts';
 import { LoadOverrides } from './load-overrides.ts';
 import type { LoadWish, Operator, OrderEnd } from './operator.ts';
 import { StageActor } from './stage-actor.ts';
-import type { BoardView, EngineView, ModelView, StageReader, StageView } from './view.ts';
+import type { StageReader, StageView } from './view.ts';
 import { Watchdog } from './watchdog.ts';
 
 export type EngineSpec = {
@@ -28,6 +37,8 @@ export type EngineSpec = {
   readonly stallMs: number;
   readonly proofMs: number;
   readonly makeDriver: (events: DriverEvents) => Driver;
+  /** The settings that it goes by, for whoever makes such a driver elsewhere. */
+  readonly definition?: string;
 };
 
 /** One stage, and what is shown of it. */
@@ -48,6 +59,21 @@ export type SupervisorOptions = {
   readonly overrides?: LoadOverrides;
   /** Measures what engines hold in host memory while they sleep. */
   readonly residentBytes?: ResidentBytes;
+  /** Ends requests that another catnap serves on engines that were taken over. */
+  readonly cutElsewhere?: (cut: HandedCut) => void;
+};
+
+/** What a stage leaves to the next one. */
+export type Left = Pick<HandedStage, 'name' | 'mode' | 'models'>;
+
+export type TakeOver = {
+  readonly stages: readonly Left[];
+  /** Whose engines are to be others than they are. */
+  readonly anew: readonly ModelId[];
+  /** What one of a model's engines is, by the settings it was started with. */
+  readonly specOf: (id: EngineId, model: ModelId, definition: string) => EngineSpec;
+  /** How long it may take to find out how one of them does. */
+  readonly limitMs: number;
 };
 
 export type Revised = Pick<RevisedTerms, 'anew'> & {
@@ -72,8 +98,12 @@ export class Supervisor implements Admission, Operator, StageReader {
   readonly #watchdog: Watchdog;
   readonly #overrides: LoadOverrides;
   readonly #residentBytes: ResidentBytes | undefined;
+  /** Told after each event while it is waited for that no engine is on its way. */
+  #turned: (() => void) | undefined;
+  #tickets = 0;
 
-  constructor({ stages, engines, clock, reporter, overrides = new LoadOverrides(), residentBytes }: SupervisorOptions) {
+  constructor(options: SupervisorOptions) {
+    const { stages, engines, clock, reporter, overrides = new LoadOverrides(), residentBytes, cutElsewhere } = options;
     this.#residentBytes = residentBytes;
     this.#clock = clock;
     this.#overrides = overrides;
@@ -82,9 +112,10 @@ export class Supervisor implements Admission, Operator, StageReader {
       for (const { actor } of this.#stages) actor.lookAgain();
     };
     const dismissed = (engine: EngineId): void => this.#dismiss(engine);
-    this.#stages = stages.map((spec) => {
-      return { spec, actor: new StageActor({ ...spec.options, clock, reporter, loadOver, dismissed }) };
-    });
+    const turned = (): void => this.#turned?.();
+    const numbers = (): TicketId => ticketId(++this.#tickets);
+    const common = { clock, reporter, loadOver, dismissed, turned, numbers, ...(cutElsewhere && { cutElsewhere }) };
+    this.#stages = stages.map((spec) => ({ spec, actor: new StageActor({ ...spec.options, ...common }) }));
     for (const { spec, actor } of this.#stages) this.#place(spec.options.models, actor);
     this.#watchdog = new Watchdog({ clock, leases: () => this.#leases() });
     this.#order = orderOf(engines);
@@ -119,7 +150,7 @@ export class Supervisor implements Admission, Operator, StageReader {
     return true;
   }
 
-  #place(models: StageOptions['models'], actor: StageActor): void {
+  #place(models: readonly Pick<ModelTerms, 'model'>[], actor: StageActor): void {
     for (const { model } of models) {
       const known = this.#stageOf.get(model);
       invariant(known === undefined || known === actor, `${model} cannot move to another stage`);
@@ -127,15 +158,17 @@ export class Supervisor implements Admission, Operator, StageReader {
     }
   }
 
-  #employ({ id, model, rules, stallMs, proofMs, makeDriver }: EngineSpec): void {
+  #employ({ id, model, rules, stallMs, proofMs, makeDriver, definition }: EngineSpec): EngineActor {
     const stage = this.#of(model);
     const moved: ConstructorParameters<typeof EngineActor>[0]['moved'] = (phase, took) =>
       stage.engineMoved(id, model, phase, took);
     const [clock, reporter] = [this.#clock, this.#reporter];
     const residentBytes = this.#residentBytes;
-    const actor = new EngineActor({ id, model, rules, clock, reporter, makeDriver, moved, residentBytes });
+    const driver = { makeDriver, ...(definition !== undefined && { definition }) };
+    const actor = new EngineActor({ id, model, rules, clock, reporter, moved, residentBytes, ...driver });
     stage.adopt(actor);
     this.#watchdog.watch({ actor, stallMs, proofMs });
+    return actor;
   }
 
   #dismiss(engine: EngineId): void {
@@ -216,12 +249,103 @@ export class Supervisor implements Admission, Operator, StageReader {
     this.#watchdog.stop();
   }
 
+  /**
+   * Lets go of all engines without stopping any, once none is on its way. Rejects with who still is when the time is up, and goes on then. Afterwards
+   * whoever is served is let finish, each told of with its ticket.
+   */
+  handOver(withinMs: number, settled: (ticket: TicketId) => void): Promise<readonly Left[]> {
+    if (!this.#accepting || this.#turned !== undefined)
+      return Promise.reject(new Error('catnap is about to end already'));
+    const { promise, resolve, reject } = Promise.withResolvers<readonly Left[]>();
+    const cancel = this.#clock.at(after(this.#clock.now(), withinMs), () => {
+      this.#turned = undefined;
+      for (const { actor } of this.#stages) actor.standStill(false);
+      reject(new Error(`${this.#underWay().join(', ')} after ${withinMs / 1_000} s`));
+    });
+    const look = (): void => {
+      if (this.#turned === undefined || !this.#stages.every(({ actor }) => actor.isStill)) return;
+      this.#turned = undefined;
+      cancel();
+      resolve(this.#letGo(settled));
+    };
+    // Everything that an event leads to has happened then.
+    const lookSoon = (): void => queueMicrotask(look);
+    this.#turned = lookSoon;
+    for (const { actor } of this.#stages) actor.standStill(true);
+    return promise;
+  }
+
+  #underWay(): readonly string[] {
+    const all = this.#stages.flatMap(({ actor }) => [...actor.engines.values()]);
+    const moving = all.filter(({ engine: { phase } }) => phase.kind !== 'awake' && !atRest(phase));
+    return moving.map(({ id, engine }) => `${id} is still ${engine.phase.kind}`);
+  }
+
+  #letGo(settled: (ticket: TicketId) => void): readonly Left[] {
+    this.#watchdog.stop();
+    const now = this.#clock.now();
+    return this.#stages.map(({ spec, actor }) => {
+      const { stage, engines } = actor;
+      const models = [...stage.members.values()].map((member) => {
+        const running = [...member.phases.keys()].flatMap((id) => engines.get(id)?.release() ?? []);
+        return handedModel(member, { override: this.#overrides.of(member.model), running, now });
+      });
+      actor.letGo(settled);
+      return { name: spec.name, mode: stage.mode, models };
+    });
+  }
+
+  /** Before anything else: engines that run already. Resolves once it is known of each how it does; they are all there in one turn. */
+  async takeOver({ stages, anew, specOf, limitMs }: TakeOver): Promise<void> {
+    const adopted = stages.flatMap(({ name, models }) => {
+      const stage = this.#stages.find(({ spec }) => spec.name === name)?.actor;
+      invariant(stage !== undefined, `there is no stage ${name}`);
+      return models.flatMap(({ model, running, engines, override, leases }) => {
+        this.#place([{ model }], stage);
+        if (!anew.includes(model)) this.#overrides.set(model, override);
+        for (const { ticket } of leases) this.#tickets = Math.max(this.#tickets, ticket);
+        const [first] = running;
+        for (const id of first === undefined ? [] : engines)
+          if (first !== undefined && !stage.engines.has(id)) this.#employ(specOf(id, model, first.definition));
+        return running.flatMap((handed) => {
+          const actor = stage.engines.get(handed.engine);
+          return actor === undefined
+            ? []
+            : [actor.adopt(handed, specOf(handed.engine, model, handed.definition), limitMs)];
+        });
+      });
+    });
+    await Promise.all(adopted);
+    const now = this.#clock.now();
+    for (const { name, mode, models } of stages) {
+      const onStage = this.#stages.find(({ spec }) => spec.name === name);
+      if (onStage === undefined) continue;
+      const { spec, actor } = onStage;
+      const phases = new Map(Array.from(actor.engines.values(), (engine) => [engine.id, engine.present()] as const));
+      const taken = models.flatMap((handed) => {
+        const terms = spec.options.models.find(({ model }) => model === handed.model);
+        return takenModel(handed, { terms, phases, now }) ?? [];
+      });
+      actor.takeOver({ mode, models: taken, anew });
+    }
+  }
+
+  settledElsewhere(ticket: TicketId | undefined): void {
+    for (const { actor } of this.#stages) actor.settledElsewhere(ticket);
+  }
+
+  cut(cut: HandedCut): void {
+    for (const { actor } of this.#stages) actor.cut(cut);
+  }
+
   /** One reading of all stages. */
   view(): StageView {
     const now = this.#clock.now();
-    const stages = this.#stages.map(({ spec, actor }) => boardOf(spec, actor.stage, now));
+    const stages = this.#stages.map(({ spec, actor }) => boardView(spec, actor.stage, now));
     const seen = this.#stages.flatMap(({ spec, actor }) =>
-      [...actor.stage.members.values()].map((member) => this.#viewOf(member, spec, actor)),
+      [...actor.stage.members.values()].map((member) =>
+        modelView(member, { spec, actor, override: this.#overrides.of(member.model), now }),
+      ),
     );
     const rank = (model: ModelId): number => this.#order.get(model) ?? Number.MAX_SAFE_INTEGER;
     const models = seen.toSorted((a, b) => rank(a.model) - rank(b.model));
@@ -252,60 +376,10 @@ export class Supervisor implements Admission, Operator, StageReader {
   *#leases(): Generator<OpenLease> {
     for (const { actor } of this.#stages) yield* actor.leases.values();
   }
-
-  #viewOf(member: Member, { name, options }: StageSpec, actor: StageActor): ModelView {
-    const { model, part, lane, leases, sleepLevel, phases, held, replicas, stale, departs } = member;
-    return {
-      model,
-      stage: name,
-      room: member.takes,
-      kept: member.terms.keep === true,
-      waitsForLoads: options.commons?.waits(model) === true,
-      part: part.kind,
-      waiting: lane.length,
-      loadWaits: lane.hasLoad,
-      unloadWaits: member.unloads.length > 0,
-      held,
-      replicas,
-      override: this.#overrides.of(model),
-      oldestWaitMs: lane.first && this.#clock.now() - lane.first.since,
-      inFlight: leases.size,
-      sleepLevel,
-      stale,
-      departs,
-      engines: [...phases.keys()].map((engine) => viewOfEngine(engine, actor)).filter((view) => view !== undefined),
-      startEstimateMs: startMs(member),
-    };
-  }
 }
 
 const orderOf = (engines: readonly EngineSpec[]): ReadonlyMap<ModelId, number> =>
   new Map([...new Set(engines.map(({ model }) => model))].map((model, at) => [model, at]));
-
-function viewOfEngine(id: EngineId, { engines }: StageActor): EngineView | undefined {
-  const actor = engines.get(id);
-  if (actor === undefined) return undefined;
-  const { engine, driver } = actor;
-  return {
-    engine: id,
-    phase: engine.phase,
-    goal: engine.goal,
-    pid: driver.running?.pid,
-    port: driver.running?.port,
-    dozes: driver.dozes === true,
-  };
-}
-
-function boardOf({ name, gpus, counts, options }: StageSpec, stage: Stage, now: Millis): BoardView {
-  let taken = 0;
-  let swap: Swap | undefined;
-  for (const member of stage.members.values()) {
-    if (member.occupies) taken += member.takes;
-    swap ??= member.swap;
-  }
-  const under = swap && { id: swap.id, to: swap.to, from: swap.from, sinceMs: now - swap.startedAt };
-  return { name, gpus, counts, capacity: options.capacity, taken, mode: stage.mode, swap: under };
-}
 
 /** A refusal is an answer; anything else is a bug of ours. */
 async function endOf(order: Promise<void>): Promise<OrderEnd> {

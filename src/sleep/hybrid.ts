@@ -2,11 +2,11 @@ import { DriverError } from '../engines/driver.ts';
 import type { OwnSleep, Sleeper } from '../engines/sleeper.ts';
 import { isRubbish, sampled, fillAgain } from './level-2.ts';
 import type { Level } from './level.ts';
-import { BeyondRepair, type Suspension } from './suspension.ts';
+import { BeyondRepair, frozenMemory, frozenOf, type Suspension } from './suspension.ts';
 import { timed } from './timed.ts';
 
 /** What level hybrid needs of a suspension. */
-type Freezer = Pick<Suspension, 'unusable' | 'suspend' | 'untilRoom' | 'thaw'>;
+type Freezer = Pick<Suspension, 'unusable' | 'suspend' | 'untilRoom' | 'thaw' | 'frozen' | 'recall'>;
 
 /** How far a sleep has come. */
 type Done = { readonly released: boolean; readonly joined: boolean };
@@ -47,6 +47,12 @@ export function hybrid(own: OwnSleep, suspension: Freezer, answerMs: number): Le
   };
   return {
     level: 'hybrid',
+    memory: () => ({ sample: well, spoiled, frozen: frozenMemory(suspension.frozen) }),
+    recall: async (memory) => {
+      well = memory.sample;
+      spoiled = memory.spoiled;
+      if (memory.frozen !== undefined) suspension.recall(frozenOf(memory.frozen));
+    },
     get hasSpoken() {
       return hasSpoken;
     },

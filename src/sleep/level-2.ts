@@ -27,6 +27,10 @@ export function level2(own: OwnSleep, answerMs: number): Level2 {
     set sample(text) {
       well = text;
     },
+    memory: () => ({ sample: well }),
+    recall: async ({ sample }) => {
+      well = sample;
+    },
     hindrance: (sleeper, signal) => own.hindrance(2, sleeper, signal),
     sleep: (sleeper, { signal }) =>
       timed(sleeper.clock, async () => {

@@ -1,6 +1,6 @@
 import type { OwnSleep } from '../engines/sleeper.ts';
 import type { Level } from './level.ts';
-import type { Suspension } from './suspension.ts';
+import { frozenMemory, frozenOf, type Suspension } from './suspension.ts';
 import { timed } from './timed.ts';
 
 /** The whole GPU state of the process to host memory and back, whatever the engine is and without its knowing. */
@@ -13,6 +13,10 @@ export function level3(suspension: Suspension, own: OwnSleep | undefined): Level
       // A sleep of its own that failed half way would be all that comes back.
       if ((await own?.sleeps(sleeper, signal)) === true) return `${sleeper.name} is half asleep already`;
       return suspension.hindrance(sleeper, signal);
+    },
+    memory: () => ({ frozen: frozenMemory(suspension.frozen) }),
+    recall: async ({ frozen }) => {
+      if (frozen !== undefined) suspension.recall(frozenOf(frozen));
     },
     sleep: (sleeper, { signal }) => timed(sleeper.clock, () => suspension.suspend(sleeper, signal)),
     wake: (sleeper, { signal }) => timed(sleeper.clock, () => suspension.resume(sleeper, signal)),

@@ -3,9 +3,10 @@ import { DriverError, type Done, type Order } from '../engines/driver.ts';
 import type { KeptEngine, OwnSleep, Sleeper } from '../engines/sleeper.ts';
 import { reasonOf } from '../engines/wait.ts';
 import { CheckpointError, type Checkpoint, type Checkpoints, type Returning } from '../ports/checkpoints.ts';
+import type { LevelMemory } from '../ports/handover.ts';
 import type { Level2 } from './level-2.ts';
 import type { Level } from './level.ts';
-import type { Suspension } from './suspension.ts';
+import { frozenMemory, frozenOf, type Suspension } from './suspension.ts';
 
 /** What level 4 needs of a suspension. */
 type GpuWay = Pick<
@@ -158,6 +159,25 @@ export class CheckpointLevel implements Level {
     await this.discard();
     const actMs = backAt - from + (woken?.actMs ?? 0);
     return { actMs, proofMs: clock.now() - from - actMs };
+  }
+
+  memory(): LevelMemory {
+    const { first, suspension } = this.#means;
+    const saved = this.#saved;
+    const known = { sample: first?.sample, spoiled: this.#spoiled };
+    if (saved === undefined) return known;
+    const disk = { image: saved.checkpoint.release(), slept: saved.first !== undefined, onGpu: saved.onGpu };
+    return { ...known, disk, frozen: frozenMemory(suspension.frozen) };
+  }
+
+  async recall({ sample, spoiled, frozen, disk }: LevelMemory, sleeper: Sleeper): Promise<void> {
+    const { checkpoints, first, suspension } = this.#means;
+    if (first !== undefined) first.sample = sample;
+    this.#spoiled = spoiled;
+    if (disk === undefined) return;
+    if (frozen !== undefined) suspension.recall(frozenOf(frozen));
+    const checkpoint = await checkpoints.adopt(sleeper.child, sleeper, disk.image);
+    this.#saved = { checkpoint, first: disk.slept ? first : undefined, onGpu: disk.onGpu };
   }
 
   async discard(): Promise<void> {

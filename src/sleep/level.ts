@@ -1,6 +1,7 @@
 import type { EngineId, NapLevel } from '../core/kinds.ts';
 import type { Done, Order } from '../engines/driver.ts';
 import type { KeptEngine, Sleeper } from '../engines/sleeper.ts';
+import type { LevelMemory } from '../ports/handover.ts';
 
 /** One way to put an engine away and to get it back. One instance per engine; it may remember what it needs for the way back. */
 export interface Level {
@@ -23,4 +24,8 @@ export interface Level {
   kept?(engine: EngineId): Promise<KeptEngine | undefined>;
   /** The sleeper will not be woken any more: what was kept for it (an image on disk) can go. Its process is proven gone by then. */
   discard?(): Promise<void>;
+  /** What another catnap has to know of an engine that is awake, or sleeps so. */
+  memory?(): LevelMemory;
+  /** What another catnap knew of it. Rejects when it cannot come back with that. */
+  recall?(memory: LevelMemory, sleeper: Sleeper): Promise<void>;
 }

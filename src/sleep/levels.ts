@@ -2,6 +2,7 @@ import type { EngineId, NapLevel } from '../core/kinds.ts';
 import { DriverError, type Done, type Order } from '../engines/driver.ts';
 import type { KeptEngine, Sleeper, Sleeps } from '../engines/sleeper.ts';
 import { reasonOf, within } from '../engines/wait.ts';
+import type { HandedMark, LevelsMemory } from '../ports/handover.ts';
 import type { EndProof, Holding } from './end-proof.ts';
 import { isRubbish, sampled } from './level-2.ts';
 import type { Level } from './level.ts';
@@ -29,6 +30,8 @@ export class Levels implements Sleeps {
   readonly #proofs: Proofs;
   /** What it held when it was last awake. */
   #mark: Promise<Mark> | undefined;
+  /** The same, once it is known. */
+  #latest: Mark | undefined;
   /** The last of those that told of its own processes, these or those before them. */
   #seen: Mark | undefined;
   /** What it answered to the sample question when it was well. */
@@ -50,7 +53,17 @@ export class Levels implements Sleeps {
 
   roused(sleeper: Sleeper): void {
     if (!this.available.some((level) => LEVEL_TRAITS[level].lives)) return;
-    this.#mark = this.#look(sleeper);
+    this.#noted(this.#look(sleeper));
+  }
+
+  #noted(mark: Promise<Mark>): void {
+    this.#mark = mark;
+    mark.then(
+      (seen) => {
+        if (this.#mark === mark) this.#latest = seen;
+      },
+      () => {}, // whoever needs it is told
+    );
   }
 
   hindrance(level: NapLevel, sleeper: Sleeper, signal: AbortSignal): Promise<string | undefined> {
@@ -100,12 +113,30 @@ export class Levels implements Sleeps {
     return { actMs, proofMs: proofMs + answers.actMs };
   }
 
+  memory(): LevelsMemory {
+    const each = [...this.#levels].map(([level, way]) => [String(level), way.memory?.() ?? {}] as const);
+    const held = this.#latest && heldOf(this.#latest);
+    return { held, sample: this.#well, each: Object.fromEntries(each) };
+  }
+
+  async recall({ held, sample, each }: LevelsMemory, sleeper: Sleeper): Promise<void> {
+    this.#well = sample;
+    if (held !== undefined)
+      this.#noted(
+        Promise.resolve(held.kind === 'devices' ? { ...held, usedMib: new Map(Object.entries(held.usedMib)) } : held),
+      );
+    for (const [level, way] of this.#levels) {
+      const known = each[String(level)];
+      if (known !== undefined) await way.recall?.(known, sleeper);
+    }
+  }
+
   hears(level: NapLevel): boolean {
     return LEVEL_TRAITS[level].hearsSignals;
   }
 
   async discard(level: NapLevel): Promise<void> {
-    this.#mark = undefined;
+    this.#mark = this.#latest = undefined;
     await this.#levels.get(level)?.discard?.();
   }
 
@@ -181,3 +212,6 @@ export class Levels implements Sleeps {
     );
   }
 }
+
+const heldOf = (mark: Mark): HandedMark =>
+  mark.kind === 'devices' ? { ...mark, usedMib: Object.fromEntries(mark.usedMib) } : mark;

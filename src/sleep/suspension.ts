@@ -2,6 +2,7 @@ import { DriverError } from '../engines/driver.ts';
 import type { Sleeper } from '../engines/sleeper.ts';
 import { reasonOf } from '../engines/wait.ts';
 import { holdersOf, type Gpu } from '../ports/gpu.ts';
+import type { LevelMemory } from '../ports/handover.ts';
 import type { Machine } from '../ports/machine.ts';
 import type { CudaAction, CudaCheckpoint, CudaOrder } from './cuda-checkpoint.ts';
 import type { Needs, Room } from './room.ts';
@@ -29,6 +30,8 @@ type Held = { readonly pid: number; readonly uuid: string; readonly mib: number 
 
 /** Those that were on the GPU, and how much they need of each to come back. */
 export type Frozen = { readonly pids: readonly number[]; readonly needs: Needs };
+
+type FrozenMemory = NonNullable<LevelMemory['frozen']>;
 
 const NONE: Frozen = { pids: [], needs: new Map() };
 
@@ -266,6 +269,9 @@ export class Suspension {
 const listed = (held: readonly Held[]): readonly number[] => [
   ...new Set(held.flatMap(({ pid, mib }) => (mib > 0 ? [pid] : []))),
 ];
+/** What is frozen, for another catnap, and from another one. */
+export const frozenMemory = ({ pids, needs }: Frozen): FrozenMemory => ({ pids, needs: Object.fromEntries(needs) });
+export const frozenOf = ({ pids, needs }: FrozenMemory): Frozen => ({ pids, needs: new Map(Object.entries(needs)) });
 
 const sum = (held: readonly Held[]): number => held.reduce((total, { mib }) => total + mib, 0);
 

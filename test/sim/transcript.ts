@@ -26,6 +26,14 @@ export function sayEvent(event: StageEvent): string {
       return `models ${event.options.models.map(({ model }) => model).join(' ')}; anew ${event.anew.join(' ')}`;
     case 'shutdown-asked':
       return `shutdown ${event.withinMs / 1_000}s`;
+    case 'standstill-asked':
+      return 'stand still';
+    case 'standstill-over':
+      return 'go on';
+    case 'let-go':
+      return 'let go';
+    case 'handed-over':
+      return `take over ${event.models.map(({ terms }) => terms.model).join(' ')}; anew ${event.anew.join(' ')}`;
     case 'time-passed':
       return 'time';
     default:

@@ -76,7 +76,7 @@ function changedParts(key: string, before: unknown, after: unknown): string[] {
   return differing(before, after).map((part) => `${key}.${part}`);
 }
 
-function differing(before: object, after: object): string[] {
+export function differing(before: object, after: object): string[] {
   const [old, now] = [fieldsOf(before), fieldsOf(after)];
   const keys = new Set([...old.keys(), ...now.keys()]);
   return [...keys].filter((key) => !isSame(old.get(key), now.get(key))).toSorted();

@@ -135,10 +135,10 @@ export const STAGE: readonly Mutant[] = [
   ),
   stage(
     'a draining model serves on',
-    'if (member.anyAwake) this.#serve(member, part.batch, now);',
-    'if (member.anyAwake) this.#serve(member, Batch.all, now);',
+    'if (member.anyAwake) this.#turns.serve(member, part.batch, now);',
+    'if (member.anyAwake) this.#turns.serve(member, Batch.all, now);',
   ),
-  stage('a draining model serves nobody', 'if (member.anyAwake) this.#serve(member, part.batch, now);', ''),
+  stage('a draining model serves nobody', 'if (member.anyAwake) this.#turns.serve(member, part.batch, now);', ''),
   stage('who stays after all is not asked first', 'if (!asksFirst) for (const member', 'for (const member'),
   stage(
     'who stays after all serves nobody',
@@ -206,7 +206,7 @@ export const STAGE: readonly Mutant[] = [
   ),
   turns('sending off leaves the goal', 'this.#replies.setGoal(member.phases.keys(), goal, atOnce);', ''),
   turns('nobody stays when a swap is withdrawn', 'member.part = { ...was, idleSince:', 'void { ...was, idleSince:'),
-  stage('all stay when a swap is withdrawn', 'cost > this.#room || ', ''),
+  stage('all stay when a swap is withdrawn', 'cost > this.#sights.room(this.#shared) || ', ''),
   stage(
     'the cut stay when a swap is withdrawn',
     'part.for?.withdrawn !== true || part.cut ||',

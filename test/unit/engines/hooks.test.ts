@@ -53,6 +53,8 @@ function recording(said: string[]): Driver {
     stop: note('stop', false),
     prove: async () => true,
     tail: () => [],
+    release: () => null,
+    adopt: async () => void note('adopt', true)(),
   };
 }
 

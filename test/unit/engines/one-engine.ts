@@ -108,6 +108,7 @@ const noCheckpoints: Checkpoints = {
   hindrance: async () => 'there are no checkpoints here',
   save: () => Promise.reject(new Error('there are no checkpoints here')),
   kept: async () => undefined,
+  adopt: () => Promise.reject(new Error('there are no checkpoints here')),
 };
 
 /** An order and the means to withdraw it. */

@@ -1,6 +1,7 @@
 import { after } from '../../../src/core/kinds.ts';
 import type { Cancel, Clock } from '../../../src/ports/clock.ts';
 import type { EngineAnswer, EngineCall, EngineHttp } from '../../../src/ports/engine-http.ts';
+import type { HandedProcess } from '../../../src/ports/handover.ts';
 import type { Child, Exit, Leftover, Processes, SpawnSpec } from '../../../src/ports/process.ts';
 
 /** A process that does what the test says, and by default nothing: it ignores every signal but SIGKILL. */
@@ -64,6 +65,8 @@ export class ScriptedProcesses implements Processes {
   readonly children: ScriptedChild[] = [];
   readonly asked: string[][] = [];
   readonly taken = new Set<number>();
+  readonly released: Child[] = [];
+  onAdopt: (child: ScriptedChild) => void = () => undefined;
   /** Spawns wait for it. */
   hold: Promise<void> | undefined;
   spawnError: Error | undefined;
@@ -83,6 +86,21 @@ export class ScriptedProcesses implements Processes {
     if (this.spawnError !== undefined) throw this.spawnError;
     const child = new ScriptedChild(1_000 + this.children.length);
     this.children.push(child);
+    return child;
+  }
+
+  release(child: Child): HandedProcess {
+    this.released.push(child);
+    const spec = this.specs.at(-1);
+    if (spec === undefined) throw new Error('nothing was spawned');
+    const log = { begin: 0, rotated: 0, followed: 0 };
+    return { engine: spec.engine, model: spec.model, port: spec.port, mark: 'mark', pid: child.pid, started: 1, log };
+  }
+
+  async adopt({ pid }: HandedProcess): Promise<Child> {
+    const child = new ScriptedChild(pid);
+    this.children.push(child);
+    this.onAdopt(child);
     return child;
   }
 

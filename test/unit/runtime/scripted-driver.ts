@@ -1,5 +1,5 @@
 import { DriverError } from '../../../src/engines/driver.ts';
-import type { Backend, Done, Driver, DriverEvents, Order } from '../../../src/engines/driver.ts';
+import type { Adopted, Backend, Done, Driver, DriverEvents, Order } from '../../../src/engines/driver.ts';
 import type { Trouble } from '../../../src/core/trouble.ts';
 import type { NapLevel } from '../../../src/core/kinds.ts';
 
@@ -33,13 +33,24 @@ export class ScriptedDriver implements Driver {
   tail = (): readonly string[] => ['the last line'];
   members = (): Promise<readonly number[]> => Promise.resolve([]);
   hindrance = (): Promise<undefined> => Promise.resolve(undefined);
+  release = (): null => {
+    this.released += 1;
+    return null;
+  };
+  adopt = async ({ phase }: Adopted, order: Order): Promise<void> => {
+    this.born = order.epoch;
+    if (phase.kind === 'awake') this.#rouse();
+    await this.onAdopt();
+  };
+  onAdopt: () => Promise<void> = () => Promise.resolve();
+  released = 0;
+  born: number | undefined;
 
   /** Answers the oldest call that has no answer. */
   succeed(): void {
     const call = this.calls[this.calls.length - this.#answers.length];
     if (call?.what === 'start' || call?.what === 'wake') {
-      this.#gone = new AbortController();
-      this.backend = { origin: 'http://127.0.0.1:1', servedName: undefined, headers: {}, gone: this.#gone.signal };
+      this.#rouse();
     } else {
       this.#lose();
     }
@@ -52,9 +63,14 @@ export class ScriptedDriver implements Driver {
 
   /** The process of the newest start ends by itself. */
   die(reason: string): void {
-    const born = this.calls.findLast(({ what }) => what === 'start')?.order.epoch ?? 0;
+    const born = this.calls.findLast(({ what }) => what === 'start')?.order.epoch ?? this.born ?? 0;
     this.#lose();
     this.events.exited(born, reason);
+  }
+
+  #rouse(): void {
+    this.#gone = new AbortController();
+    this.backend = { origin: 'http://127.0.0.1:1', servedName: undefined, headers: {}, gone: this.#gone.signal };
   }
 
   #lose(): void {

@@ -31,6 +31,8 @@ async function awake(ways: Ways = {}) {
     suspend: step('suspend'),
     untilRoom: step('room'),
     thaw: step('thaw'),
+    frozen: { pids: [], needs: new Map() },
+    recall: () => undefined,
     ...ways.suspension,
   };
   const engine = oneEngine(

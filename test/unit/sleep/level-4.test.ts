@@ -37,13 +37,23 @@ class ScriptedCheckpoints implements Checkpoints {
     return this.left;
   }
 
+  async adopt(): Promise<Checkpoint> {
+    this.did.push('adopt');
+    return this.#checkpoint();
+  }
+
   async save(child: ScriptedChild, { gpuMib }: CheckpointOf): Promise<Checkpoint> {
     this.did.push('save');
     this.gpuMib.push(gpuMib ?? 0);
     this.onSave();
     child.exit(null, 'SIGKILL');
+    return this.#checkpoint();
+  }
+
+  #checkpoint(): Checkpoint {
     return {
       bytes: 1,
+      release: () => ON_DISK,
       restore: async () => {
         this.did.push('restore');
         this.onRestore();
@@ -54,6 +64,8 @@ class ScriptedCheckpoints implements Checkpoints {
     };
   }
 }
+
+const ON_DISK = { path: '/images/alpha', listing: 'core-1.img 1 1', bytes: 1, connected: false, kept: 'no' } as const;
 
 type Gpu = ConstructorParameters<typeof CheckpointLevel>[0]['suspension'];
 
@@ -272,6 +284,7 @@ describe('an image that an earlier catnap has kept', () => {
     const { did } = checkpoints;
     const checkpoint: Checkpoint = {
       bytes: 1,
+      release: () => ON_DISK,
       restore: async () => {
         did.push('restore');
         await checkpoints.onBegin;

@@ -32,6 +32,12 @@ class Engine implements Driver {
   };
   onStop = async (): Promise<void> => {};
 
+  release(): null {
+    return null;
+  }
+
+  async adopt(): Promise<void> {}
+
   async start(): Promise<Done> {
     this.did.push('start');
     await this.onStart();

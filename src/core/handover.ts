@@ -1,0 +1,139 @@
+import { onlyOperatorsBring } from './doors.ts';
+import { atRest, type EnginePhase } from './engine.ts';
+import { after, type EngineId, type Millis, type ModelId, type SleepLevel, type TicketId } from './kinds.ts';
+import { Member, type ModelTerms } from './member.ts';
+import { Batch } from './place.ts';
+import type { Replies } from './replies.ts';
+import type { StageEvent } from './stage-events.ts';
+import type { Turns } from './turns.ts';
+
+/** A model as another catnap leaves it, with its engines as they were found. */
+export type HandedMember = {
+  /** As it was: the config of this stage is compared with that, as after a reload. */
+  readonly terms: ModelTerms;
+  readonly stale: boolean;
+  readonly held: boolean;
+  readonly replicas: number;
+  /** What an operator has set. */
+  readonly level: SleepLevel | undefined;
+  readonly onSince: Millis | undefined;
+  readonly quietSince: Millis | undefined;
+  readonly phases: ReadonlyMap<EngineId, EnginePhase>;
+  /** Requests that its former stage granted and that are still open. */
+  readonly leases: readonly { readonly ticket: TicketId; readonly engine: EngineId }[];
+};
+
+const OFF = { kind: 'off' } as const;
+const WHY = 'catnap restarts, and keeps its models as they are';
+/** How soon whoever is sent away may come back. */
+const AGAIN_MS = 1_000;
+
+/** How a stage hands its engines on: it begins nothing new, and once none of them is on its way it lets go of all. */
+export class Standstill {
+  readonly #turns: Turns;
+  readonly #replies: Replies;
+  #isAsked = false;
+  #hasLetGo = false;
+
+  constructor(turns: Turns, replies: Replies) {
+    this.#turns = turns;
+    this.#replies = replies;
+  }
+
+  get isAsked(): boolean {
+    return this.#isAsked;
+  }
+
+  /** From then on nothing is decided any more. */
+  get hasLetGo(): boolean {
+    return this.#hasLetGo;
+  }
+
+  /** Whether that is all that comes of the event: after it has let go, nothing else does. */
+  takes(event: StageEvent, members: ReadonlyMap<ModelId, Member>, now: Millis): boolean {
+    if (this.#hasLetGo) this.#answer(event, members, now);
+    else if (event.kind === 'standstill-asked') this.#ask(now);
+    else if (event.kind === 'standstill-over') this.#isAsked = false;
+    else if (event.kind === 'let-go') this.#letGo(members.values(), now);
+    return this.#hasLetGo;
+  }
+
+  /** Swaps that have not begun to bring anybody in are given up; those that make room for them stay. */
+  #ask(now: Millis): void {
+    this.#isAsked = true;
+    for (const member of this.#turns.summoned) this.#turns.withdraw(member, now);
+  }
+
+  #letGo(members: Iterable<Member>, now: Millis): void {
+    this.#hasLetGo = true;
+    const hope = { retryAt: after(now, AGAIN_MS) };
+    for (const member of members) {
+      this.#replies.rejectAll(member, 'shutting_down', WHY, hope);
+      for (const order of member.unloads.splice(0))
+        this.#replies.reject(order, member.model, 'shutting_down', WHY, hope);
+    }
+  }
+
+  /** Who comes is sent to the next one, and who was served is done. */
+  #answer(event: StageEvent, members: ReadonlyMap<ModelId, Member>, now: Millis): void {
+    const ticket = event.kind === 'ticket-arrived' ? event.ticket : 'order' in event ? event.order : undefined;
+    if (ticket !== undefined && 'model' in event)
+      this.#replies.reject(ticket, event.model, 'shutting_down', WHY, { retryAt: after(now, AGAIN_MS) });
+    if (event.kind === 'lease-settled') members.get(event.model)?.settle(event.ticket, now);
+  }
+}
+
+/** Whether no engine of a member is on its way anywhere. Those that were called are of one that is entering. */
+export function isStill(member: Member): boolean {
+  const { part, phases } = member;
+  if (part.kind === 'entering' || (part.kind === 'leaving' && !member.isAway(part.goal))) return false;
+  return [...phases.values()].every((phase) => phase.kind === 'awake' || atRest(phase));
+}
+
+/** What another stage knew of a model, as of now. */
+export function takenOver(handed: HandedMember, now: Millis): Member {
+  const { terms, onSince = now, phases, leases } = handed;
+  const member = new Member(terms);
+  for (const engine of terms.engines) member.phases.set(engine, phases.get(engine) ?? OFF);
+  member.setLevel(handed.level);
+  member.held = handed.held;
+  member.replicas = handed.replicas;
+  member.stale = handed.stale && !member.gone;
+  member.quietSince = handed.quietSince;
+  if (member.anyAwake) member.part = { kind: 'on', since: onSince, from: 0, served: 0, idleSince: now };
+  for (const { ticket, engine } of leases)
+    if (member.phases.get(engine)?.kind === 'awake') member.lend(ticket, engine, now);
+  return member;
+}
+
+/**
+ * Once the config has been compared with what was handed over: whoever is on has all of its engines, whoever died meanwhile is cleared away, and
+ * those for whom there is no room any more go as for a swap: the longest unused first, and those who are served last.
+ */
+export function settleIn(members: Iterable<Member>, room: number, turns: Turns, replies: Replies, now: Millis): void {
+  let left = room;
+  const on: Member[] = [];
+  for (const member of members) {
+    const { part } = member;
+    if (part.kind === 'on') on.push(member);
+    else if (part.kind === 'out' && !member.atRest) turns.sendOff(member, OFF, now);
+  }
+  for (const member of on.toSorted((a, b) => urgencyOf(b) - urgencyOf(a))) {
+    left -= member.cost;
+    if (left >= 0 || member.cost === 0) {
+      replies.setGoal(member.engines, { kind: 'awake' }, false);
+      continue;
+    }
+    left += member.cost;
+    if (member.part.kind !== 'on') continue;
+    const goal = member.awayTo(member.sleepLevel);
+    turns.drain(member, member.part, { goal, for: undefined, batch: Batch.none, now });
+  }
+}
+
+/** One that is served counts as used in all eternity; one that only operators bring in would not come back by itself. */
+function urgencyOf(member: Member): number {
+  if (member.leases.size > 0) return Number.MAX_VALUE;
+  if (onlyOperatorsBring(member)) return Number.MAX_SAFE_INTEGER;
+  return member.quietSince ?? Number.MAX_SAFE_INTEGER;
+}

@@ -1,0 +1,58 @@
+import type { HandedMember } from '../core/handover.ts';
+import { millis, type Millis } from '../core/kinds.ts';
+import type { Member, ModelTerms } from '../core/member.ts';
+import type { HandedEngine, HandedModel } from '../ports/handover.ts';
+import type { LoadOverride } from '../ports/load-override.ts';
+
+/** What a stage knows of a model that is handed over with these of its engines. */
+export function handedModel(
+  member: Member,
+  {
+    override,
+    running,
+    now,
+  }: { readonly override: LoadOverride; readonly running: readonly HandedEngine[]; readonly now: Millis },
+): HandedModel {
+  const { model, terms, part, held, replicas, stale, sleepLevel, quietSince } = member;
+  const { engines, replicas: replicasSet, cost, costEach, keep } = terms;
+  const on = part.kind === 'draining' ? part.was : part;
+  return {
+    ...{ model, cost, engines, replicasSet, replicas, held, stale, override, running },
+    costEach: costEach ?? null,
+    keep: keep === true,
+    level: sleepLevel === terms.sleepLevel ? null : sleepLevel,
+    onForMs: on.kind === 'on' ? now - on.since : null,
+    quietForMs: quietSince === undefined ? null : now - quietSince,
+    leases: Array.from(member.leases, ([ticket, engine]) => ({ ticket, engine })),
+  };
+}
+
+/** What the config has no more: nobody waits for it, and it is there until it is gone. */
+const DEPARTING = { targetInflight: 1, maxWaiting: 1, patienceMs: 0, sleepLevel: 5 } as const;
+
+/**
+ * The same for the stage that takes it over, with its engines as they were found. `terms`: what the config says of the model now. Of one that the
+ * config has no more and of which nothing runs there is nothing to be known.
+ */
+export function takenModel(
+  handed: HandedModel,
+  {
+    terms,
+    phases,
+    now,
+  }: { readonly terms: ModelTerms | undefined; readonly phases: HandedMember['phases']; readonly now: Millis },
+): HandedMember | undefined {
+  const { model, engines, replicasSet, cost, costEach, keep, held, stale, replicas, level, running, leases } = handed;
+  if (terms === undefined && running.length === 0) return undefined;
+  const was = { engines, replicas: replicasSet, cost, costEach: costEach ?? undefined, keep };
+  const since = (agoMs: number | null): Millis | undefined => (agoMs === null ? undefined : millis(now - agoMs));
+  const taken: ModelTerms = { model, ...DEPARTING, ...was, ...terms, ...(running.length > 0 && was) };
+  return {
+    terms: taken,
+    ...{ held, stale, phases, leases },
+    replicas: replicas === replicasSet ? taken.replicas : Math.min(replicas, taken.engines.length),
+    level: level ?? undefined,
+    onSince: since(handed.onForMs),
+    quietSince: since(handed.quietForMs),
+  };
+}
