@@ -45,7 +45,11 @@ export class Revision {
 
   /** What another config says of a model is taken up once nothing of it is in the way. */
   renew(member: Member): void {
+    const neededRoom = member.cost > 0;
     this.#dismiss(member, member.renew());
+    // Those who would have nobody put away were let in line as it needed no room.
+    if (!neededRoom && member.cost > 0)
+      for (const { ticket } of member.lane.takeBound()) this.#replies.refuseBound(ticket, member.model);
   }
 
   /** Whether it, being out, was to leave for good. */

@@ -195,8 +195,8 @@ export class Turns {
     const swap = part.kind === 'draining' || part.kind === 'leaving' ? part.for : undefined;
     if (part.kind === 'draining') swap?.drained(member.model, now);
     if (part.kind === 'draining' && part.wasBusy) member.costs.drained(now - part.since);
-    // Who waits for a model that only operators bring is told by its door what has become of it.
-    if (!onlyOperatorsBring(member) || member.lane.hasLoad)
+    // Who waits for a model that only operators bring is told by its door what has become of it, and for one that needs no room nobody is put away.
+    if (member.cost > 0 && (!onlyOperatorsBring(member) || member.lane.hasLoad))
       for (const { ticket } of member.lane.takeBound()) this.#replies.refuseBound(ticket, member.model);
     member.lane.resume(now);
     if (part.kind === 'on' || part.kind === 'draining') member.leftAt = now;

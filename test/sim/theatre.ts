@@ -79,6 +79,11 @@ export class Theatre {
     this.post({ kind: 'engine-moved', engine: id, model: seat.model, phase: engine.phase, took });
   }
 
+  /** For every engine. Some of them may be dismissed by what becomes of the others. */
+  timePasses(): void {
+    for (const id of this.engines) if (this.#seats.has(id)) this.step(id, { kind: 'time-passed' });
+  }
+
   #handle(event: StageEvent): void {
     if (event.kind === 'models-set') this.#seat(event.options.models);
     const effects = this.stage.handle(event, this.#hooks.now());

@@ -269,9 +269,7 @@ class World implements Hooks {
     this.#reloads?.schedule((ms, next) => this.#in(ms, () => this.theatre.post(next())));
     some(jumps, () => this.#timeline.jump(HOUR));
     some(random.int(0, 5), () => this.theatre.post({ kind: 'time-passed' }));
-    some(random.int(0, 5), () => {
-      for (const id of this.theatre.engines) this.theatre.step(id, { kind: 'time-passed' });
-    });
+    some(random.int(0, 5), () => this.theatre.timePasses());
     for (const { atMs, withinMs } of shutdowns) this.#in(atMs, () => this.#shutDown(withinMs));
   }
 

@@ -17,6 +17,9 @@ export class AnswersChecker implements Checker {
   /** Where everybody is by now, and was before this: what a request is told is about the moment in which it came. */
   #now: ReadonlyMap<ModelId, Way> = new Map();
   #before: ReadonlyMap<ModelId, Way> = new Map();
+  /** Who needs room by now, and who did before this. */
+  #needy: ReadonlySet<ModelId> = new Set();
+  #neededRoom: ReadonlySet<ModelId> = new Set();
 
   constructor(scene: Scene) {
     this.#scene = scene;
@@ -25,7 +28,10 @@ export class AnswersChecker implements Checker {
   handled(event: StageEvent): void {
     this.#revised = event.kind === 'models-set';
     this.#before = this.#now;
-    const models = this.#scene.theatre.stage.members.keys();
+    this.#neededRoom = this.#needy;
+    const { members } = this.#scene.theatre.stage;
+    const models = [...members.keys()];
+    this.#needy = new Set(models.filter((model) => roomOf(memberOf(this.#scene, model)) > 0));
     this.#now = new Map(Array.from(models, (model) => [model, wayOf(this.#scene, model)]));
   }
 
@@ -118,9 +124,9 @@ export class AnswersChecker implements Checker {
       }
       case 'model_not_loaded':
       case 'model_disabled':
-        if (book.ticket(ticket).bound && !isKept(this.#scene, model))
+        if (book.ticket(ticket).bound && (!isKept(this.#scene, model) || loadWaits(this.#scene, model)))
           return must(
-            roomOf(memberOf(this.#scene, model)) > 0,
+            this.#needy.has(model) || this.#neededRoom.has(model),
             `${ticket} was told that ${model} is not awake, which needs no room`,
           );
         must(

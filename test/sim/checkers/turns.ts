@@ -1,4 +1,4 @@
-import type { Millis, ModelId } from '../../../src/core/kinds.ts';
+import type { Millis, ModelId, TicketId } from '../../../src/core/kinds.ts';
 import type { StageEffect, StageEvent } from '../../../src/core/stage-events.ts';
 import type { Ticket } from '../book.ts';
 import { must } from '../violation.ts';
@@ -14,7 +14,9 @@ export type Turn = {
   answered: number;
   settled: number;
   /** Set when a swap closed its batch: nobody else is served in this turn. */
-  closed: { readonly swap: number; readonly has: (ticket: Ticket) => boolean; readonly at: Millis } | undefined;
+  closed:
+    | { readonly swap: number | undefined; readonly has: (ticket: Ticket) => boolean; readonly at: Millis }
+    | undefined;
 };
 
 /** Keeps count of who has a turn and what came of it. */
@@ -39,6 +41,8 @@ export class Turns implements Checker {
       const turn = this.#turns.get(event.model);
       if (turn !== undefined) turn.settled++;
     }
+    if (event.kind === 'ticket-arrived') this.#closeStale(event.model, event.ticket);
+    if (event.kind === 'load-asked') this.#closeStale(event.model, event.order);
     for (const [model, { part }] of this.#scene.theatre.stage.members) {
       const on = part.kind === 'on' ? part : part.kind === 'draining' ? part.was : undefined;
       if (on === undefined) this.#over.add(model);
@@ -62,6 +66,17 @@ export class Turns implements Checker {
     if (effect.kind !== 'grant' && effect.kind !== 'order-done') return;
     const turn = this.#turns.get(effect.model);
     if (turn !== undefined) turn.answered++;
+  }
+
+  /** Engines of an earlier config serve nobody who came after the first one that is to have others. */
+  #closeStale(model: ModelId, id: TicketId): void {
+    const { book, now, theatre, plan } = this.#scene;
+    const member = theatre.stage.members.get(model);
+    const turn = this.#turns.get(model);
+    if (member?.stale !== true || turn === undefined || turn.closed !== undefined) return;
+    if (member.part.kind !== 'draining' || member.part.for !== undefined || member.unloads.length > 0) return;
+    const { seq: until } = book.ticket(id);
+    turn.closed = { swap: undefined, has: ({ seq }) => plan.drains && seq < until, at: now() };
   }
 
   #begin(model: ModelId, key: string): void {
