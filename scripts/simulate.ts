@@ -15,6 +15,7 @@ const USAGE = `Runs the decision code in simulated worlds.
   npm run sim -- --extras                      with what the config may switch on besides: requests that come back after a cut,
                                                models that go deeper when they have nothing to do
   npm run sim -- --reloads                     with the config read again and again
+  npm run sim -- --freezes                     with models that may be put away with requests in flight
   npm run sim -- --mutants [--count 5000]      takes the guards out of the core, one at a time, and looks for a world that shows it;
                                                writes test/sim/kills.json`;
 
@@ -71,6 +72,7 @@ const { values } = parseArgs({
     urgency: { type: 'boolean', default: false },
     extras: { type: 'boolean', default: false },
     reloads: { type: 'boolean', default: false },
+    freezes: { type: 'boolean', default: false },
     verbose: { type: 'boolean', default: false },
     mutants: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
@@ -82,7 +84,7 @@ const count = wholeNumber('--count', values.count ?? many);
 if (values.help) say(USAGE);
 else if (values.mutants) process.exitCode = await mutants(count);
 else {
-  const { urgency, extras, reloads } = values;
-  const kind = { policy: policyNamed(values.policy), urgency, extras, reloads };
+  const { urgency, extras, reloads, freezes } = values;
+  const kind = { policy: policyNamed(values.policy), urgency, extras, reloads, freezes };
   process.exitCode = worlds(from, count, kind, values.verbose);
 }

@@ -87,6 +87,16 @@ export class Costs {
     return estimate === undefined ? UNKNOWN_GO_MS : carefully(estimate);
   }
 
+  /** What it takes to go to a level and to come back from there, seldom exceeded. */
+  thereAndBackMs(level: SleepLevel): number {
+    return this.goMs(level) + this.comeMs(level);
+  }
+
+  /** How much longer that takes than for another level. */
+  moreMs(level: SleepLevel, than: SleepLevel): number {
+    return Math.max(0, this.thereAndBackMs(level) - this.thereAndBackMs(than));
+  }
+
   /** How long those it works on keep it, as seen so far: on average, since what drains is different each time. */
   get drainMs(): number {
     return this.#legs.get('drain')?.ms ?? 0;

@@ -35,6 +35,11 @@ export class Demand {
     this.#since = is ? now : undefined;
   }
 
+  /** How long it works on a request, on average. */
+  get serviceMs(): number {
+    return this.#serviceMs ?? 0;
+  }
+
   /** To be compared with that of others: see `shareOf`. */
   get logWork(): number {
     return this.#logWork;

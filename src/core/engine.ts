@@ -45,12 +45,13 @@ type Failed = { readonly failure: Failure; readonly retryAt: Millis };
 /** What the stage wants of it. The engine decides how to get there. */
 export type EngineGoal =
   | { readonly kind: 'awake' }
-  | { readonly kind: 'asleep'; readonly level: NapLevel }
+  /** `frozen`: with requests in flight, whose connections live on. What is done in its place, where that fails, ends them. */
+  | { readonly kind: 'asleep'; readonly level: NapLevel; readonly frozen?: true }
   | { readonly kind: 'off' };
 
 export type EngineCommand =
   | { readonly kind: 'start' }
-  | { readonly kind: 'sleep'; readonly level: NapLevel }
+  | { readonly kind: 'sleep'; readonly level: NapLevel; readonly frozen?: true }
   | { readonly kind: 'wake'; readonly level: NapLevel }
   | { readonly kind: 'stop' };
 
@@ -278,18 +279,19 @@ function escalate(engine: Engine, instead: Escalation, now: Millis, rules: Engin
   const at = rules.naps.indexOf(instead.from);
   const next = at < 0 ? undefined : rules.naps[at + 1];
   if (next === undefined) return stop(engine, undefined, now, rules, instead);
-  return fallAsleep(engine, next, instead, now, rules);
+  return fallAsleep(engine, { level: next }, instead, now, rules);
 }
 
 function fallAsleep(
   engine: Engine,
-  level: NapLevel,
+  { level, frozen }: Omit<Extract<EngineGoal, { readonly kind: 'asleep' }>, 'kind'>,
   instead: Escalation | undefined,
   now: Millis,
   rules: EngineRules,
 ): EngineStep {
   const deadline = after(now, rules.limits.sleep);
-  return run(engine, { kind: 'sleep', level }, { kind: 'falling-asleep', level, instead, since: now, deadline });
+  const command: EngineCommand = { kind: 'sleep', level, ...(frozen === true && { frozen }) };
+  return run(engine, command, { kind: 'falling-asleep', level, instead, since: now, deadline });
 }
 
 function stop(
@@ -328,7 +330,7 @@ function converge(engine: Engine, now: Millis, rules: EngineRules): EngineStep {
     case 'failed':
       return goal.kind === 'awake' && now >= phase.retryAt ? start(engine, now, rules) : still(engine);
     case 'awake':
-      if (goal.kind === 'asleep') return fallAsleep(engine, goal.level, undefined, now, rules);
+      if (goal.kind === 'asleep') return fallAsleep(engine, goal, undefined, now, rules);
       return goal.kind === 'off' ? stop(engine, undefined, now, rules) : still(engine);
     case 'asleep':
       if (goal.kind === 'awake') {
@@ -359,7 +361,9 @@ function converge(engine: Engine, now: Millis, rules: EngineRules): EngineStep {
 function deepen(engine: Engine, from: NapLevel, to: NapLevel, now: Millis, rules: EngineRules): EngineStep {
   if (!isDeeper(to, from)) return still(engine);
   const level = rules.deepens?.[from]?.find((nap) => rules.naps.includes(nap) && !isDeeper(to, nap));
-  return level === undefined ? stop(engine, undefined, now, rules) : fallAsleep(engine, level, undefined, now, rules);
+  return level === undefined
+    ? stop(engine, undefined, now, rules)
+    : fallAsleep(engine, { level }, undefined, now, rules);
 }
 
 function start(engine: Engine, now: Millis, rules: EngineRules): EngineStep {

@@ -115,6 +115,15 @@ export type Fact =
       /** Who needs the room; itself when it would not fit; undefined when more is held than was thought. */
       readonly for: ModelId | undefined;
     }
+  /** A model makes room with requests in flight, which stand still until it is back. */
+  | {
+      readonly kind: 'requests-frozen';
+      readonly model: ModelId;
+      readonly count: number;
+      readonly level: NapLevel;
+      readonly for: ModelId;
+    }
+  | { readonly kind: 'requests-thawed'; readonly model: ModelId; readonly count: number; readonly frozenMs: number }
   | { readonly kind: 'swap-finished'; readonly record: SwapRecord }
   | {
       /** What was read ahead for a model, so that its engine finds it in memory. */

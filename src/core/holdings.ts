@@ -48,13 +48,22 @@ export class Holdings implements HostMemory {
     // Those who go deeper for others come by here as well, and must not ask others in turn.
     if (mib === 0) return goal;
     const { level: wanted } = goal;
-    const left = limitMib - this.#commons.hostMibBeside(this);
+    const left = limitMib - this.#commons.hostMibBeside(this) - this.#frozenMib(member);
     const levels = [wanted, ...deeperOf(member, wanted)];
     const level = levels.find((one) => heldBy(member, goalForLevel(one)) <= left) ?? 5;
     if (level !== wanted) this.#tell(member, { from: wanted, to: level, mib, limitMib, for: member.model });
-    const fitting = goalForLevel(level);
+    const fitting = level === wanted ? goal : goalForLevel(level);
     this.#free(heldBy(member, fitting), member, deepen);
     return fitting;
+  }
+
+  /** Whether it can be put away as `goal` says, and nobody who was put away with requests has to go deeper for it. */
+  takes(member: Member, goal: EngineGoal): boolean {
+    const limitMib = this.#limitMib;
+    return (
+      limitMib === undefined ||
+      heldBy(member, goal) <= limitMib - this.#commons.hostMibBeside(this) - this.#frozenMib(member)
+    );
   }
 
   /** When sleepers hold more than was thought, or more of them stay than was thought, those that were not used for longest go deeper. */
@@ -83,6 +92,14 @@ export class Holdings implements HostMemory {
       over -= mib;
       if (over <= 0) return;
     }
+  }
+
+  /** What others hold that were put away with requests: nobody makes them go deeper by going to sleep. */
+  #frozenMib(except: Member): number {
+    let mib = 0;
+    for (const member of this.#scene.members.values())
+      if (member !== except && member.frozen.size > 0) mib += heldBy(member);
+    return mib;
   }
 
   #beside(except: Member | undefined): number {

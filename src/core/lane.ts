@@ -2,10 +2,13 @@ import { Heap } from './heap.ts';
 import { after, FOREVER, type Millis, type TicketId } from './kinds.ts';
 import { Batch, isBefore, type Place } from './place.ts';
 
-/** A ticket in line. A `load` is an operator's wish for the model: it waits its turn as a request does and takes no lease. */
+/**
+ * A ticket in line. A `load` is an operator's wish for the model: it waits its turn as a request does and takes no lease. `frozen` is a request that
+ * has its lease and was put away with its engine: it waits for the next turn of the model, which goes on with it.
+ */
 export type Waiting = Place & {
   readonly ticket: TicketId;
-  readonly kind: 'request' | 'load';
+  readonly kind: 'request' | 'load' | 'frozen';
   readonly since: Millis;
   /** How long it waits for a turn. The time in which its own model is on the way does not count. */
   readonly patienceMs: number;
@@ -27,6 +30,7 @@ export class Lane {
   #sinceSum = 0;
   #bound = 0;
   #loads = 0;
+  #frozen = 0;
   /** How far the lane's clock is behind, and since when it stands. */
   #behind = 0;
   #pausedAt: Millis | undefined;
@@ -45,7 +49,7 @@ export class Lane {
   }
 
   get full(): boolean {
-    return this.#waiting.length >= this.#limit;
+    return this.#waiting.length - this.#frozen >= this.#limit;
   }
 
   /** Whether an operator's wish is among those who wait. */
@@ -76,6 +80,7 @@ export class Lane {
     this.#sinceSum += held.since;
     if (held.bound === true) this.#bound++;
     if (held.kind === 'load') this.#loads++;
+    if (held.kind === 'frozen') this.#frozen++;
     if (expiresAt < FOREVER) this.#expiries.push(held);
   }
 
@@ -99,6 +104,10 @@ export class Lane {
 
   takeAll(): readonly Waiting[] {
     return this.#takeWhere(() => true);
+  }
+
+  takeFrozen(): readonly Waiting[] {
+    return this.#frozen === 0 ? [] : this.#takeWhere(({ kind }) => kind === 'frozen');
   }
 
   takeLoads(): readonly Waiting[] {
@@ -169,6 +178,7 @@ export class Lane {
     held.gone = true;
     if (held.bound === true) this.#bound--;
     if (held.kind === 'load') this.#loads--;
+    if (held.kind === 'frozen') this.#frozen--;
     this.#sinceSum = this.#waiting.length === 0 ? 0 : this.#sinceSum - held.since;
   }
 

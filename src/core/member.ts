@@ -4,9 +4,11 @@ import { Demand } from './demand.ts';
 import type { Demotion } from './demotion.ts';
 import { isDeeper, lighterOf, mayGoTo } from './depth.ts';
 import { atRest, type EngineGoal, type EnginePhase } from './engine.ts';
-import type { Batch } from './place.ts';
 import { Lane } from './lane.ts';
+import type { Part } from './part.ts';
 import {
+  after,
+  FOREVER,
   invariant,
   millis,
   type EngineId,
@@ -44,6 +46,8 @@ export type ModelTerms = {
   readonly demote?: readonly Demotion[];
   /** What it may be put to besides level 5. */
   readonly naps?: readonly NapLevel[];
+  /** The level at which it may be put away with requests in flight; undefined: it is drained. */
+  readonly freezesAt?: NapLevel | undefined;
   /** How much host memory one engine holds where a level keeps it there, until that is measured. */
   readonly hostMib?: number | undefined;
   /** What is known of what its swaps cost, from earlier days. */
@@ -51,36 +55,6 @@ export type ModelTerms = {
   /** What a request is answered that would have to bring it in; undefined when requests do bring it in. */
   readonly shut?: 'model_not_loaded' | 'model_disabled' | undefined;
 };
-
-/** A model's part on the stage: see `PartKind`. Each variant carries only what is true in it. */
-export type Part =
-  | { readonly kind: 'out' }
-  | { readonly kind: 'summoned' }
-  | { readonly kind: 'entering' }
-  | {
-      readonly kind: 'on';
-      readonly since: Millis;
-      readonly from: number;
-      readonly served: number;
-      /** Since when it has had no lease; nobody waits for it then either. */
-      readonly idleSince: Millis | undefined;
-    }
-  | {
-      readonly kind: 'draining';
-      /** What it was, should it be let back. */
-      readonly was: Extract<Part, { readonly kind: 'on' }>;
-      /** Who is still served. */
-      readonly batch: Batch;
-      readonly since: Millis;
-      readonly deadline: Millis;
-      /** Whether it had leases to wait for. */
-      readonly wasBusy: boolean;
-      readonly cut: boolean;
-      /** The swap it makes room for; undefined when an operator sends it off. */
-      readonly for: Swap | undefined;
-      readonly goal: EngineGoal;
-    }
-  | { readonly kind: 'leaving'; readonly for: Swap | undefined; readonly goal: EngineGoal };
 
 export const goalForLevel = (level: SleepLevel): EngineGoal =>
   level === 5 ? { kind: 'off' } : { kind: 'asleep', level };
@@ -91,6 +65,8 @@ export class Member {
   readonly phases: Map<EngineId, EnginePhase>;
   /** Open leases and the engine each is on. */
   readonly leases = new Map<TicketId, EngineId>();
+  /** Those of them that were put away with their engine, and since when. Each waits in line, too. */
+  readonly frozen = new Map<TicketId, Millis>();
   readonly costs: Costs;
   readonly demand = new Demand();
   readonly #inFlight: Map<EngineId, number>;
@@ -343,13 +319,37 @@ export class Member {
     return open;
   }
 
+  /** How much longer than usual it takes to put it away with its requests and to bring it back; for ever where that cannot be done. */
+  get freezeMs(): number {
+    const { freezesAt } = this.terms;
+    return freezesAt === undefined ? FOREVER : this.costs.moreMs(freezesAt, this.sleepLevel);
+  }
+
+  /** Its open leases that nobody has ended. */
+  get uncut(): readonly TicketId[] {
+    return [...this.leases.keys()].filter((ticket) => !this.#cut.has(ticket));
+  }
+
+  /** It goes on with those that were put away with it. */
+  thaw(now: Millis): readonly TicketId[] {
+    this.lane.takeFrozen();
+    const tickets = [...this.frozen.keys()];
+    // What it stood still for is no time of service.
+    for (const [ticket, since] of this.frozen)
+      this.#lentAt.set(ticket, after(this.#lentAt.get(ticket) ?? now, now - since));
+    this.frozen.clear();
+    return tickets;
+  }
+
   settle(ticket: TicketId, now: Millis): void {
     const engine = this.leases.get(ticket);
     invariant(engine !== undefined, `lease ${ticket} of ${this.model} is settled twice or was never granted`);
     this.leases.delete(ticket);
+    const until = this.frozen.get(ticket) ?? now;
+    if (this.frozen.delete(ticket)) this.lane.remove(ticket);
     this.#cut.delete(ticket);
     this.#inFlight.set(engine, (this.#inFlight.get(engine) ?? 0) - 1);
-    this.demand.served(now - (this.#lentAt.get(ticket) ?? now));
+    this.demand.served(until - (this.#lentAt.get(ticket) ?? until));
     this.#lentAt.delete(ticket);
     const { part } = this;
     if (part.kind !== 'on') return;
@@ -374,7 +374,7 @@ export class Member {
       comeMs: costs.comeMs(this.level),
       comeBackMs: costs.comeMs(this.sleepLevel),
       goMs: costs.goMs(this.sleepLevel),
-      drainMs: costs.drainMs,
+      drainMs: Math.min(costs.drainMs, this.freezeMs),
       logWork: demand.logWork - Math.log(terms.targetInflight * terms.engines.length),
       contendedRate: demand.contendedRate(now),
     };

@@ -1,5 +1,5 @@
 import { onlyOperatorsBring } from './doors.ts';
-import { failureOf, isInstead, retryAtOf } from './engine.ts';
+import { failureOf, isInstead, retryAtOf, type EnginePhase } from './engine.ts';
 import type { Millis } from './kinds.ts';
 import type { Member } from './member.ts';
 import { MoreRoom, type Scene } from './more-room.ts';
@@ -8,6 +8,12 @@ import type { StageEvent } from './stage-events.ts';
 import type { Turns } from './turns.ts';
 
 type Moved = Extract<StageEvent, { readonly kind: 'engine-moved' }>;
+
+/** Whether what an engine worked on when it was put away may still go on. */
+const mayGoOn = (phase: EnginePhase): boolean =>
+  KEEPS.includes(phase.kind) && !isInstead(phase) && !(phase.kind === 'asleep' && phase.instead !== undefined);
+
+const KEEPS: readonly EnginePhase['kind'][] = ['awake', 'falling-asleep', 'asleep', 'waking'];
 
 /** What it means for a model that one of its engines is in another phase. */
 export class Moves {
@@ -33,6 +39,8 @@ export class Moves {
     }
     if (isInstead(phase) && member.part.kind === 'leaving') member.part.for?.stumble();
     const failure = failureOf(phase);
+    if (!mayGoOn(phase))
+      this.#replies.lose(member, 'engine_died', failure?.reason ?? `${member.model} could not be suspended`);
     // That it is still being cleared away is no new failure.
     if (failure === undefined || failureOf(before) !== undefined) return;
     (member.part.kind === 'leaving' ? member.part.for : member.swap)?.stumble();

@@ -5,8 +5,13 @@ import type { Turns } from './turns.ts';
 
 /** Whoever has run out of patience is told, and who stands in the way. */
 export function expire(member: Member, others: Iterable<Member>, turns: Turns, replies: Replies, now: Millis): void {
-  for (const { ticket, since } of member.lane.takeExpired(now)) {
+  for (const { ticket, kind, since } of member.lane.takeExpired(now)) {
     const waited = `${member.model} did not get a turn within ${Math.round((now - since) / 1000)} s`;
+    if (kind === 'frozen') {
+      member.frozen.delete(ticket);
+      replies.cut(member, [ticket], 'drained', `${waited} after it was suspended`);
+      continue;
+    }
     replies.reject(ticket, member.model, 'wait_timeout', `${waited}: ${hindrance(member, others, turns)}`);
   }
 }

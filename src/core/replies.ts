@@ -32,7 +32,17 @@ export class Replies {
     this.steering.failed(ticket);
   }
 
+  /** Those that were put away with their engine will not go on. */
+  lose(member: Member, code: CutCode, reason: string): void {
+    if (member.frozen.size === 0) return;
+    const tickets = [...member.frozen.keys()];
+    member.frozen.clear();
+    member.lane.takeFrozen();
+    this.cut(member, tickets, code, reason);
+  }
+
   rejectAll(member: Member, code: RefusalCode, reason: string, more?: Hope): void {
+    this.lose(member, code === 'shutting_down' ? code : 'drained', reason);
     for (const { ticket } of member.lane.takeAll()) this.reject(ticket, member.model, code, reason, more);
   }
 

@@ -120,6 +120,8 @@ export type StageEffect =
       /** Whether those who have had nothing of their answer may come back to their place. */
       readonly mayReturn: boolean;
     }
+  /** These leases stand still while their engine is put away with them, and go on once it is back. They may be settled at any time. */
+  | { readonly kind: 'freeze' | 'thaw'; readonly tickets: readonly TicketId[]; readonly model: ModelId }
   /** `atOnce`: an operator asks, who waits for no pause after a failure, or has seen it. */
   | { readonly kind: 'set-goal'; readonly engine: EngineId; readonly goal: EngineGoal; readonly atOnce: boolean }
   /** These engines of the model are off and never wanted again. */

@@ -292,7 +292,8 @@ export class Stage {
     this.#turns.letDrop(member, () => this.#sights.anyoneWaits, now);
     if (member.part.kind === 'draining') this.#drainOn(member, member.part, now);
     const { part } = member;
-    if (part.kind === 'leaving' && member.isAway(part.goal) && member.leases.size === 0) member.part = { kind: 'out' };
+    if (part.kind === 'leaving' && member.isAway(part.goal) && member.leases.size === member.frozen.size)
+      member.part = { kind: 'out' };
     this.#revision.renew(member);
     this.#replies.shutDoor(member);
     if (member.part.kind !== 'out') return;
@@ -359,6 +360,7 @@ export class Stage {
       const leaver = this.#member(model);
       const { part } = leaver;
       invariant(part.kind === 'on', `${model} cannot be sent off while ${part.kind}`);
+      if (comesBack(leaver, this.mode) && this.#turns.freeze(leaver, swap, () => this.#seq++, now)) continue;
       const waitsForSome = this.#options.drains && decision.batch === 'earlier';
       const batch = waitsForSome && first !== undefined ? Batch.endingBefore(first, part.from, this.#seq) : Batch.none;
       this.#turns.drain(leaver, part, { goal: leaver.awayTo(leaver.sleepLevel), for: swap, batch, now });

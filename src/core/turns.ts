@@ -3,7 +3,8 @@ import { onlyOperatorsBring } from './doors.ts';
 import type { EngineGoal } from './engine.ts';
 import { Holdings, type Scene } from './holdings.ts';
 import { after, type Millis, type ModelId, type SleepLevel } from './kinds.ts';
-import { type Member, type Part } from './member.ts';
+import type { Member } from './member.ts';
+import type { Part } from './part.ts';
 import { Batch } from './place.ts';
 import type { Replies } from './replies.ts';
 import type { Failure } from './restart.ts';
@@ -132,7 +133,14 @@ export class Turns {
   begin(member: Member, from: number, now: Millis): void {
     this.#loadOver(member);
     member.lane.resume(now);
-    member.part = { kind: 'on', since: now, from, served: 0, idleSince: now };
+    const { model, frozen, leases } = member;
+    const frozenMs = Math.max(0, ...Array.from(frozen.values(), (since) => now - since));
+    const tickets = member.thaw(now);
+    member.part = { kind: 'on', since: now, from, served: 0, idleSince: leases.size > 0 ? undefined : now };
+    if (tickets.length > 0) {
+      this.#replies.push({ kind: 'thaw', tickets, model });
+      this.#replies.push({ kind: 'tell', fact: { kind: 'requests-thawed', model, count: tickets.length, frozenMs } });
+    }
     this.finishSwap(member, 'done', now);
   }
 
@@ -169,6 +177,31 @@ export class Turns {
     if (!this.#options.drains) this.cutDrain(member, part);
   }
 
+  /**
+   * Puts it away with what it works on rather than wait for that, where it may be and where waiting is expected to take longer. Nobody is put away so
+   * before it has served for as long as that takes there and back. Those it works on have a place in line from now on. False: it has to drain.
+   */
+  freeze(member: Member, swap: Swap, nextSeq: () => number, now: Millis): boolean {
+    const { terms, part, costs, demand, lane, model } = member;
+    const { freezesAt: level, patienceMs } = terms;
+    const { drains, drainMs } = this.#options;
+    const tickets = member.uncut;
+    if (level === undefined || !drains || part.kind !== 'on' || tickets.length === 0 || !member.awake) return false;
+    const goal = { kind: 'asleep', level, frozen: true } as const;
+    if (member.awayTo(level).kind === 'off' || !this.#holdings.takes(member, goal)) return false;
+    const rest = Math.min(drainMs, Math.max(costs.drainMs, demand.serviceMs));
+    if (rest <= member.freezeMs || now - part.since <= costs.thereAndBackMs(level)) return false;
+    for (const ticket of tickets) {
+      member.frozen.set(ticket, now);
+      lane.push({ ticket, kind: 'frozen', rank: now, seq: nextSeq(), since: now, patienceMs }, now);
+    }
+    this.#replies.push({ kind: 'freeze', tickets, model });
+    const fact = { kind: 'requests-frozen', model, count: tickets.length, level, for: swap.to } as const;
+    this.#replies.push({ kind: 'tell', fact });
+    this.sendOff(member, goal, now, false, swap);
+    return true;
+  }
+
   /** Those who were waited for in vain may come back. Where nobody is waited for, whoever is cut is told so. */
   cutDrain(member: Member, was: Draining): Draining {
     const part = { ...was, cut: true, batch: Batch.none };
@@ -188,12 +221,14 @@ export class Turns {
     this.#holdings.keep((member, goal) => this.sendOff(member, goal, now));
   }
 
-  sendOff(member: Member, asked: EngineGoal, now: Millis, atOnce = false): void {
+  sendOff(member: Member, asked: EngineGoal, now: Millis, atOnce = false, forSwap?: Swap): void {
     const { part } = member;
     const goal = this.#holdings.fit(member, asked, (other, deeper) => this.sendOff(other, deeper, now));
+    if (goal.kind !== 'asleep' || goal.frozen !== true)
+      this.#replies.lose(member, 'drained', `${member.model} was put away for good while it was suspended`);
     this.#loadOver(member);
-    const swap = part.kind === 'draining' || part.kind === 'leaving' ? part.for : undefined;
-    if (part.kind === 'draining') swap?.drained(member.model, now);
+    const swap = part.kind === 'draining' || part.kind === 'leaving' ? part.for : forSwap;
+    if (part.kind === 'draining' || forSwap !== undefined) swap?.drained(member.model, now);
     if (part.kind === 'draining' && part.wasBusy) member.costs.drained(now - part.since);
     // Who waits for a model that only operators bring is told by its door what has become of it, and for one that needs no room nobody is put away.
     if (member.cost > 0 && (!onlyOperatorsBring(member) || member.lane.hasLoad))

@@ -98,6 +98,19 @@ export const TABLE = {
     labels: [],
     buckets: OVERHEAD_BUCKETS,
   },
+  requestsFrozen: {
+    name: 'catnap_requests_frozen_total',
+    type: 'counter',
+    help: 'Requests that were suspended with their engine to make room for another model (experimental.freeze_drain).',
+    labels: ['model'],
+  },
+  frozen: {
+    name: 'catnap_frozen_seconds',
+    type: 'histogram',
+    help: 'How long models with requests in flight were suspended until they went on.',
+    labels: ['model'],
+    buckets: SWAP_BUCKETS,
+  },
   engineState: {
     name: 'catnap_engine_state',
     type: 'gauge',

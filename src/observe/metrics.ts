@@ -88,6 +88,8 @@ function makeMeters(registry: Registry) {
     swap: histogram(TABLE.swap),
     swapLeg: histogram(TABLE.swapLeg),
     swapOverhead: histogram(TABLE.swapOverhead),
+    requestsFrozen: counter(TABLE.requestsFrozen),
+    frozen: histogram(TABLE.frozen),
     engineState: gauge(TABLE.engineState),
     engineResidency: gauge(TABLE.engineResidency),
     stageCapacity: gauge(TABLE.stageCapacity),
@@ -155,6 +157,12 @@ function count(meters: Meters, fact: Fact): void {
       return;
     case 'leases-cut':
       meters.leasesCut.inc({ model: fact.model, code: fact.code }, fact.count);
+      return;
+    case 'requests-frozen':
+      meters.requestsFrozen.inc({ model: fact.model }, fact.count);
+      return;
+    case 'requests-thawed':
+      meters.frozen.observe({ model: fact.model }, secs(fact.frozenMs));
       return;
     case 'prefetch-ended':
       meters.prefetched.inc({ model: fact.model, end: fact.end }, fact.bytes);

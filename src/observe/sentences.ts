@@ -98,6 +98,16 @@ export function sentence(fact: Fact): Sentence {
       const crowd = level === 'debug' ? undefined : `${request.model ?? ''} ${request.code ?? request.outcome}`;
       return say('request', level, () => ended(request, path), { fields: { ...request, path }, crowd });
     }
+    case 'requests-frozen':
+      return say('swap', 'info', () => frozen(fact), {
+        fields: { model: fact.model, count: fact.count, frozenAt: fact.level, for: fact.for },
+      });
+    case 'requests-thawed':
+      return say(
+        'swap',
+        'info',
+        () => `${fact.model} goes on with ${plural(fact.count, 'request')} after ${span(fact.frozenMs)}`,
+      );
     case 'certificate-renewed':
       return say('app', 'info', () => `new connections see the new certificate in ${fact.file}`);
     case 'config-reloaded':
@@ -267,6 +277,9 @@ const demotedFields = ({ model, from, to, idleMs }: Of<'model-demoted'>): Readon
   toLevel: to,
   idleMs,
 });
+
+const frozen = ({ model, count, level, for: comer }: Of<'requests-frozen'>): string =>
+  `${model} is suspended with ${plural(count, 'request')} in flight (level ${level}), for ${comer}`;
 
 function squeezed({ model, from, to, mib, limitMib, for: comer }: Of<'host-memory-short'>): string {
   const away = to === 5 ? 'is stopped (level 5)' : `goes to level ${to}`;

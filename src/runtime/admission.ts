@@ -39,10 +39,14 @@ export interface Lease {
   readonly cut: AbortSignal;
   /** Where the request stood in line; it can go back there when it `mayReturn`. */
   readonly place: Place | undefined;
+  /** Told when the engine is put away with the request in flight (`true`), which stands still then, and when it is back. */
+  whenStanding?(tell: Standing): void;
   /** Bytes that mean work came from the engine. Keep-alive comments do not count. Cheap enough for every chunk. */
   heard(): void;
   settle(outcome: Outcome): void;
 }
+
+export type Standing = (still: boolean) => void;
 
 /** The stage's no, before there was a lease. */
 export class Refused extends Error {

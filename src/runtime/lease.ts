@@ -3,7 +3,7 @@ import type { Place } from '../core/place.ts';
 import type { Outcome } from '../core/outcome.ts';
 import type { Backend } from '../engines/driver.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { Cut, Lease } from './admission.ts';
+import type { Cut, Lease, Standing } from './admission.ts';
 
 export type LeaseTerms = {
   readonly ticket: TicketId;
@@ -29,6 +29,8 @@ export class OpenLease implements Lease {
   readonly #clock: Clock;
   readonly #cut = new AbortController();
   readonly #settled: (outcome: Outcome) => void;
+  #stands: Standing | undefined;
+  #standsStill = false;
   #open = true;
   #lastHeard: Millis;
 
@@ -52,6 +54,23 @@ export class OpenLease implements Lease {
   /** When the engine last gave this request anything, or when it was handed over. */
   get lastHeard(): Millis {
     return this.#lastHeard;
+  }
+
+  get standsStill(): boolean {
+    return this.#standsStill;
+  }
+
+  whenStanding(tell: Standing): void {
+    this.#stands = tell;
+    if (this.#standsStill) tell(true);
+  }
+
+  /** Its engine is put away with it, or is back. */
+  stand(still: boolean): void {
+    this.#standsStill = still;
+    // What it has not said meanwhile is no sign of anything.
+    if (!still) this.heard();
+    this.#stands?.(still);
   }
 
   heard(): void {

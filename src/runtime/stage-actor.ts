@@ -299,6 +299,10 @@ export class StageActor implements Admission {
       case 'cut':
         this.cut(effect);
         return;
+      case 'freeze':
+      case 'thaw':
+        for (const ticket of effect.tickets) this.#leases.get(ticket)?.stand(effect.kind === 'freeze');
+        return;
       case 'dismissed':
         for (const engine of effect.engines) this.#dismissed(engine);
         return;

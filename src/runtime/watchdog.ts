@@ -76,7 +76,8 @@ export class Watchdog {
   /** The latest sign of life of each engine that holds leases. */
   #lastHeard(): ReadonlyMap<EngineId, Millis> {
     const latest = new Map<EngineId, Millis>();
-    for (const { engine, lastHeard } of this.#options.leases()) {
+    for (const { engine, lastHeard, standsStill } of this.#options.leases()) {
+      if (standsStill) continue;
       const known = latest.get(engine) ?? this.#proved.get(engine);
       latest.set(engine, known === undefined || lastHeard > known ? lastHeard : known);
     }

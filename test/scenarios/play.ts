@@ -326,6 +326,7 @@ function termsOf(line: Line): ModelTerms {
     sleepLevel: line.level('level'),
     demote: line.steps('demote'),
     naps: napsOf(line).naps,
+    freezesAt: line.levels('freezes').find((level) => level !== 5),
     hostMib: line.option('host', 0) || undefined,
   };
 }

@@ -5,7 +5,8 @@ import { must } from './violation.ts';
 export type Ticket = {
   readonly id: TicketId;
   readonly model: ModelId;
-  readonly kind: 'request' | 'load' | 'unload';
+  /** `frozen`: one that has its lease, and waits for its engine to be back. */
+  readonly kind: 'request' | 'load' | 'unload' | 'frozen';
   /** Its place among all arrivals, and when it counts as having come. */
   readonly seq: number;
   readonly rank: Millis;
@@ -38,6 +39,8 @@ export class Book {
   readonly #tickets = new Map<TicketId, Ticket>();
   readonly #waiting = new Map<ModelId, Ticket[]>();
   readonly #open = new Set<Ticket>();
+  /** Those that were put away with their engine, each as it stands in line. */
+  readonly #frozen = new Map<TicketId, Ticket>();
   readonly #unloads = new Set<Ticket>();
   readonly #ends = new Map<string, number>();
   #arrivals = 0;
@@ -48,6 +51,10 @@ export class Book {
 
   get open(): ReadonlySet<Ticket> {
     return this.#open;
+  }
+
+  get frozen(): ReadonlyMap<TicketId, Ticket> {
+    return this.#frozen;
   }
 
   get unloads(): ReadonlySet<Ticket> {
@@ -105,11 +112,7 @@ export class Book {
     };
     this.#tickets.set(id, ticket);
     if (kind === 'unload') this.#unloads.add(ticket);
-    else
-      this.#waiting.set(
-        model,
-        [...this.waiting(model), ticket].sort((a, b) => (comesFirst(a, b) ? -1 : 1)),
-      );
+    else this.#intoLine(ticket);
     return ticket;
   }
 
@@ -148,7 +151,34 @@ export class Book {
     this.#end(ticket, 'left');
   }
 
+  freeze(ids: readonly TicketId[], now: Millis): void {
+    for (const id of ids) {
+      const ticket = this.ticket(id);
+      must(
+        ticket.state === 'open' && ticket.cut === undefined,
+        `${id} was suspended while ${ticket.cut ?? ticket.state}`,
+      );
+      must(!this.#frozen.has(id), `${id} was suspended twice`);
+      const inLine: Ticket = {
+        ...ticket,
+        kind: 'frozen',
+        bound: false,
+        state: 'waiting',
+        seq: this.#arrivals++,
+        rank: now,
+        since: now,
+      };
+      this.#frozen.set(id, inLine);
+      this.#intoLine(inLine);
+    }
+  }
+
+  thaw(ids: readonly TicketId[]): void {
+    for (const id of ids) must(this.#thaw(id), `${id} goes on and was not suspended`);
+  }
+
   cut(id: TicketId, code: string): Ticket {
+    this.#thaw(id);
     const ticket = this.ticket(id);
     must(ticket.state === 'open', `ticket ${id} was cut while ${ticket.end ?? ticket.state}`);
     ticket.cut ??= code;
@@ -158,6 +188,7 @@ export class Book {
   settled(id: TicketId): void {
     const ticket = this.ticket(id);
     must(ticket.state === 'open', `ticket ${id} was settled while ${ticket.end ?? ticket.state}`);
+    this.#thaw(id);
     this.#open.delete(ticket);
     this.#end(ticket, ticket.cut ?? 'served');
   }
@@ -167,6 +198,21 @@ export class Book {
     must(ticket.model === model, `ticket ${id} of ${ticket.model} was answered as one of ${model}`);
     must(ticket.state === 'waiting', `ticket ${id} was answered while ${ticket.end ?? ticket.state}`);
     return ticket;
+  }
+
+  #intoLine(ticket: Ticket): void {
+    const line = [...this.waiting(ticket.model), ticket];
+    this.#waiting.set(
+      ticket.model,
+      line.sort((a, b) => (comesFirst(a, b) ? -1 : 1)),
+    );
+  }
+
+  /** False when it was not suspended. */
+  #thaw(id: TicketId): boolean {
+    const inLine = this.#frozen.get(id);
+    if (inLine !== undefined) this.#outOfLine(inLine);
+    return this.#frozen.delete(id);
   }
 
   #outOfLine(ticket: Ticket): void {

@@ -9,12 +9,13 @@ import type { Mutant } from './mutants/mutant.ts';
 const CORE = fileURLToPath(new URL('../../src/core', import.meta.url));
 
 /** The worlds in which a mutant shows. */
-export const kindOf = ({ policy, urgency, extras, reloads }: Mutant, core: CoreUnderTest): Kind => ({
+export const kindOf = ({ policy, urgency, extras, reloads, freezes }: Mutant, core: CoreUnderTest): Kind => ({
   core,
   ...(policy === undefined ? {} : { policy }),
   ...(urgency === undefined ? {} : { urgency }),
   ...(extras === undefined ? {} : { extras }),
   ...(reloads === undefined ? {} : { reloads }),
+  ...(freezes === undefined ? {} : { freezes }),
 });
 
 /** Makes a copy of the core without the mutant's guard, and gives it to `use`. */

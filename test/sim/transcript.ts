@@ -52,6 +52,9 @@ export function sayEffect(effect: StageEffect): string | undefined {
       return `done ${effect.order}`;
     case 'cut':
       return `cut ${effect.tickets.join(' ')} ${effect.code}: ${effect.reason}`;
+    case 'freeze':
+    case 'thaw':
+      return `${effect.kind} ${effect.tickets.join(' ')}`;
     case 'set-goal':
       return `goal ${effect.engine} ${sayGoal(effect.goal)}${effect.atOnce && effect.goal.kind === 'awake' ? ' at once' : ''}`;
     case 'dismissed':
@@ -72,7 +75,8 @@ const replicas = (count: number | undefined): string => (count === undefined ? '
 const hint = (retryAt: number | undefined): string =>
   retryAt === undefined ? '' : `, again at ${Math.round(retryAt) / 1_000}s`;
 
-const sayGoal = (goal: EngineGoal): string => (goal.kind === 'asleep' ? `asleep(${goal.level})` : goal.kind);
+const sayGoal = (goal: EngineGoal): string =>
+  goal.kind === 'asleep' ? `asleep(${goal.level}${goal.frozen === true ? ' with requests' : ''})` : goal.kind;
 
 function sayFact(fact: Fact): string | undefined {
   if (fact.kind === 'swap-planned') return `swap ${fact.swap}: ${[...fact.from, ''].join(' ')}-> ${fact.to}`;

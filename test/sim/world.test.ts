@@ -49,6 +49,13 @@ describe('every promise holds while the config is read again and again', () => {
   }
 });
 
+describe('every promise holds where models are put away with requests in flight', () => {
+  test.for([{}, { extras: true }, { reloads: true }])('%o', (more, { expect }) => {
+    const failure = firstFailure(0, SOME, { policy: 'slack', freezes: true, ...more });
+    expect(failure, failure && explain(failure)).toBeUndefined();
+  });
+});
+
 describe('what once went wrong does not go wrong again', () => {
   for (const { seed, why, ...kind } of readCorpus()) {
     test(`seed ${seed}: ${why}`, ({ expect }) => {

@@ -4,43 +4,25 @@ import type { EngineId, Millis, ModelId, SleepLevel, TicketId } from '../../src/
 import type { LoadTerms, StageEffect, StageEvent } from '../../src/core/stage-events.ts';
 import type { ModelTerms } from '../../src/core/member.ts';
 import type { Place, Priority } from '../../src/core/place.ts';
-import type { PolicyName } from '../../src/core/policy/index.ts';
 import { Book, type Ticket } from './book.ts';
 import type { Checker } from './checkers/checker.ts';
 import { allCheckers } from './checkers/index.ts';
-import { realCore, type CoreUnderTest } from './core-under-test.ts';
+import { realCore } from './core-under-test.ts';
 import { rulesOf } from './extras.ts';
 import { Machine } from './machine.ts';
+import { withFreezing } from './freezing.ts';
 import { drawPlan, type ModelPlan, type WorldPlan } from './plan.ts';
 import { Random } from '../../src/simulate/random.ts';
 import { Reloads } from './reloads.ts';
+import { Services } from './services.ts';
 import { Theatre, type Hooks } from './theatre.ts';
 import { Timeline } from './timeline.ts';
 import { sayEffect, sayEvent } from './transcript.ts';
 import { must } from './violation.ts';
+import type { Story, WorldOptions } from './world-options.ts';
 
 const HOUR = 3_600_000;
 const MOST_STEPS = 50_000;
-
-/** What became of a world. */
-export type Story = {
-  readonly ends: ReadonlyMap<string, number>;
-  readonly swaps: number;
-  readonly simulatedMs: number;
-};
-
-export type WorldOptions = {
-  readonly core?: CoreUnderTest;
-  readonly policy?: PolicyName;
-  /** Whether some requests are more urgent than others, and some would have nobody put away. */
-  readonly urgency?: boolean;
-  /** Whether there is what the config may switch on besides. */
-  readonly extras?: boolean;
-  /** Whether the config is read again and again while all this happens. */
-  readonly reloads?: boolean;
-  /** Is given every line of the transcript. Without it none is made, which saves most of the time of a run. */
-  readonly say?: (line: string) => void;
-};
 
 /** Runs the production decision code through the world of this seed. Throws a `Violation` when a promise does not hold. */
 export function runWorld(seed: number, options: WorldOptions = {}): Story {
@@ -67,12 +49,14 @@ class World implements Hooks {
   readonly #settling = new Set<TicketId>();
   readonly #alarms = new Map<EngineId | 'stage', { readonly at: Millis; readonly cancel: () => void }>();
   readonly #places = new Map<TicketId, Place>();
+  readonly #services = new Services((ms, run) => this.#in(ms, run), this.now);
   #tickets = 0;
   #swaps = 0;
 
   constructor(seed: number, options: WorldOptions) {
     const { core = realCore, policy = 'fifo', urgency = false, extras = false, reloads = false, say } = options;
-    const plan = { ...drawPlan(seed, policy, urgency, extras), reloads };
+    const drawn = { ...drawPlan(seed, policy, urgency, extras), reloads };
+    const plan = options.freezes === true ? withFreezing(drawn, seed) : drawn;
     const random = new Random(seed ^ 0x5bd1e995);
     this.plan = plan;
     this.#random = random;
@@ -125,6 +109,10 @@ class World implements Hooks {
       case 'cut':
         for (const ticket of effect.tickets) this.#cut(this.book.cut(ticket, effect.code), effect.mayReturn);
         return this.#someoneLeavesInTurn();
+      case 'freeze':
+      case 'thaw':
+        this.#services[effect.kind](effect.tickets);
+        return this.book[effect.kind](effect.tickets, this.now());
       case 'tell':
         if (effect.fact.kind === 'swap-planned') this.#swaps++;
         return undefined;
@@ -213,7 +201,7 @@ class World implements Hooks {
     const { serviceMs } = this.#modelPlan(ticket.model);
     const ms = this.#random.chance(0.1) ? 0 : this.#random.around(serviceMs);
     const endless = this.#random.chance(this.plan.endless);
-    return this.#in(endless ? this.plan.spanMs * 3 : ms, () => this.#settle(ticket));
+    return this.#services.begin(ticket.id, endless ? this.plan.spanMs * 3 : ms, () => this.#settle(ticket));
   }
 
   #cut(ticket: Ticket, mayReturn: boolean): void {

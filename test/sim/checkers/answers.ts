@@ -58,6 +58,7 @@ export class AnswersChecker implements Checker {
     for (const { id, engine, model, cut } of book.open) {
       if (cut !== undefined || engine === undefined) continue;
       must(!over, `lease ${id} is still open though the time to shut down is up`);
+      if (book.frozen.has(id)) continue;
       const { kind } = theatre.engine(engine).phase;
       must(kind === 'awake', `lease ${id} is open on ${engine}, which is ${kind}`);
       const { part } = memberOf(this.#scene, model);
@@ -103,7 +104,10 @@ export class AnswersChecker implements Checker {
     switch (code) {
       case 'lane_full':
         must(!book.ticket(ticket).back, `${ticket} was in line before and was told that the lane is full`);
-        return must(book.waiting(model).length > terms.maxWaiting, `${ticket} was told that the lane is full`);
+        return must(
+          book.waiting(model).filter(({ kind }) => kind !== 'frozen').length > terms.maxWaiting,
+          `${ticket} was told that the lane is full`,
+        );
       case 'engine_failed': {
         const kinds = terms.engines.map((engine) => theatre.engine(engine).phase.kind);
         const failed = kinds.some((kind) => kind === 'reaping' || kind === 'stuck' || kind === 'failed');
@@ -192,7 +196,12 @@ export class AnswersChecker implements Checker {
     must(!atOnce || told || this.#revised, `${engine} waits for no pause, and no operator asked for it`);
     if (goal.kind === 'awake') return must(!this.#closed, `${engine} is woken after the end`);
     const awake = theatre.engine(engine).phase.kind === 'awake';
-    return must(!awake || book.openOn(engine) === 0, `${engine} is put away under an open lease`);
+    const open = [...book.open].filter((ticket) => ticket.engine === engine && !book.frozen.has(ticket.id));
+    const frozen = goal.kind === 'asleep' && goal.frozen === true && open.every(({ cut }) => cut !== undefined);
+    return must(
+      !awake || frozen || open.length + book.openOn(engine) === 0,
+      `${engine} is put away under an open lease`,
+    );
   }
 }
 

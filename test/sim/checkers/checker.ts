@@ -42,6 +42,12 @@ export function memberOf({ theatre }: Scene, model: ModelId): Member {
   return member;
 }
 
+/** Whether anybody waits for it to come, and is not about to be told that it does not. What was put away with its engine is lost with it. */
+export function isWaitedFor({ book }: Scene, model: ModelId, effects: readonly StageEffect[] = []): boolean {
+  const refused = new Set(effects.flatMap((effect) => (effect.kind === 'reject' ? [effect.ticket] : [])));
+  return book.waiting(model).some(({ id, kind }) => kind !== 'frozen' && !refused.has(id));
+}
+
 export function planOf({ plan }: Scene, model: ModelId): ModelPlan {
   const found = plan.models.find(({ terms }) => terms.model === model);
   must(found !== undefined, `${model} is not in the plan`);

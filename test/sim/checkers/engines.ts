@@ -4,7 +4,7 @@ import type { EngineId, ModelId, NapLevel } from '../../../src/core/kinds.ts';
 import type { PartKind } from '../../../src/core/cast.ts';
 import type { StageEffect, StageEvent } from '../../../src/core/stage-events.ts';
 import { must } from '../violation.ts';
-import { isKept, memberOf, type Checker, type Scene } from './checker.ts';
+import { isKept, isWaitedFor, memberOf, type Checker, type Scene } from './checker.ts';
 
 /** An engine believes only what concerns it now, keeps its pauses, and those who wait for it hear of its failures. */
 export class EnginesChecker implements Checker {
@@ -86,9 +86,7 @@ export class EnginesChecker implements Checker {
       if (giveUp && !again && (was === 'entering' || (was === 'on' && !member.anyAwake)))
         this.#givenUp.add(event.model);
       if (was === 'on' && !giveUp && !member.anyAwake) {
-        const told = new Set(effects.map((effect) => (effect.kind === 'reject' ? effect.ticket : undefined)));
-        const waits = this.#scene.book.waiting(event.model).some(({ id }) => !told.has(id));
-        const wanted = waits && !isKept(this.#scene, event.model);
+        const wanted = isWaitedFor(this.#scene, event.model, effects) && !isKept(this.#scene, event.model);
         const comesBack = member.part.kind === 'entering';
         must(comesBack || !wanted || this.#closing, `${event.model} died in its turn and left those who wait for it`);
       }

@@ -5,6 +5,7 @@ import { DemotionChecker } from './demotion.ts';
 import { DoorsChecker } from './doors.ts';
 import { EnginesChecker } from './engines.ts';
 import { FairnessChecker } from './fairness.ts';
+import { FrozenChecker } from './frozen.ts';
 import { HostMemoryChecker } from './host-memory.ts';
 import { LeisureChecker } from './leisure.ts';
 import { LoadsChecker } from './loads.ts';
@@ -24,6 +25,7 @@ export const allCheckers = (scene: Scene): readonly Checker[] => [
   new DemotionChecker(scene),
   new DoorsChecker(scene),
   new EnginesChecker(scene),
+  new FrozenChecker(scene),
   new HostMemoryChecker(scene),
   new MoreRoomChecker(scene),
   new OvertakingChecker(scene),

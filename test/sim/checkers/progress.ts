@@ -36,7 +36,7 @@ export class ProgressChecker implements Checker {
     }
     const { length } = book.waiting(model);
     must(member.lane.length === length, `${model} has lost count of who waits`);
-    const come = book.waiting(model).filter(({ back }) => !back).length;
+    const come = book.waiting(model).filter(({ back, kind }) => !back && kind !== 'frozen').length;
     must(come <= member.terms.maxWaiting, `${come} wait for ${model}, which is more than max_waiting`);
   }
 
@@ -55,8 +55,9 @@ export class ProgressChecker implements Checker {
     const rests = trulyAtRest(this.#scene, member);
     if (part.kind === 'draining') must(leases.size > 0, `${model} drains and has no lease`);
     if (part.kind === 'draining') must(member.anyAwake, `${model} drains and none of its engines is awake`);
-    if (part.kind === 'leaving') must(leases.size > 0 || !rests, `${model} is leaving and has left`);
-    if (part.kind === 'out') must(leases.size === 0, `${model} is out and has open leases`);
+    if (part.kind === 'leaving') must(leases.size > member.frozen.size || !rests, `${model} is leaving and has left`);
+    const served = member.uncut.filter((ticket) => !member.frozen.has(ticket));
+    if (part.kind === 'out') must(served.length === 0, `${model} is out and has open leases`);
     if (!this.#scene.book.unloading(model)) return;
     must(lane.length === 0, `${model} is being put away, and somebody waits for it`);
     must(part.kind === 'draining' || part.kind === 'leaving' || !rests, `${model} is put away and nobody was told`);

@@ -56,6 +56,12 @@ export class RevisionChecker implements Checker {
     for (const model of this.#models) must(theatre.stage.members.has(model), `${model} is in the config and not there`);
   }
 
+  /** Whether they are those of a model that was put away with them, and that no request brings back any more. */
+  #isShutOut({ tickets, model }: Extract<StageEffect, { readonly kind: 'cut' }>): boolean {
+    const { book } = this.#scene;
+    return isKept(this.#scene, model) && tickets.every((ticket) => book.frozen.has(ticket));
+  }
+
   rested(): void {
     if (this.#scene.closingAt !== undefined) return;
     for (const [model, { departs }] of this.#scene.theatre.stage.members)
@@ -72,7 +78,7 @@ export class RevisionChecker implements Checker {
       const part = this.#scene.theatre.stage.members.get(effect.model)?.part;
       const overdue = part?.kind === 'draining' && part.deadline <= this.#scene.now();
       must(
-        overdue || this.#changed.has(effect.model) || !this.#scene.plan.drains,
+        overdue || this.#changed.has(effect.model) || !this.#scene.plan.drains || this.#isShutOut(effect),
         `a stream of ${effect.model} is cut for nothing`,
       );
     }

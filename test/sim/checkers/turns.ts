@@ -63,7 +63,7 @@ export class Turns implements Checker {
       if (result !== 'withdrawn') return;
       for (const turn of this.#turns.values()) if (turn.closed?.swap === id) turn.closed = undefined;
     }
-    if (effect.kind !== 'grant' && effect.kind !== 'order-done') return;
+    if (effect.kind !== 'grant' && effect.kind !== 'order-done' && effect.kind !== 'thaw') return;
     const turn = this.#turns.get(effect.model);
     if (turn !== undefined) turn.answered++;
   }

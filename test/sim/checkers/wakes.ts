@@ -3,7 +3,7 @@ import type { EngineId, ModelId } from '../../../src/core/kinds.ts';
 import type { PartKind } from '../../../src/core/cast.ts';
 import type { StageEvent } from '../../../src/core/stage-events.ts';
 import { must } from '../violation.ts';
-import { memberOf, type Checker, type Scene } from './checker.ts';
+import { isWaitedFor, memberOf, type Checker, type Scene } from './checker.ts';
 
 /** A wake that fails is no failure to those who wait: the process is ended, and started afresh at once. When that fails too, they are told. */
 export class WakesChecker implements Checker {
@@ -32,8 +32,7 @@ export class WakesChecker implements Checker {
       const { during, giveUp } = event.phase.failed.failure;
       const member = memberOf(this.#scene, event.model);
       const stays = during === 'waking' && !giveUp && this.#parts.get(event.model) === 'entering';
-      const isWanted =
-        stays && this.#scene.book.first(event.model) !== undefined && this.#scene.closingAt === undefined;
+      const isWanted = stays && isWaitedFor(this.#scene, event.model) && this.#scene.closingAt === undefined;
       must(!isWanted || member.part.kind === 'entering', `${event.model} did not wake, and is not started afresh`);
     }
     for (const [model, { part }] of this.#scene.theatre.stage.members) this.#parts.set(model, part.kind);

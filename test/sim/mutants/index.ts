@@ -1,6 +1,7 @@
 import { DEMOTION } from './demotion.ts';
 import { DOORS } from './doors.ts';
 import { ENGINE } from './engine.ts';
+import { FROZEN } from './frozen.ts';
 import { HOST_MEMORY } from './host-memory.ts';
 import { MORE_ROOM } from './more-room.ts';
 import type { Mutant } from './mutant.ts';
@@ -20,6 +21,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...DOORS,
   ...DEMOTION,
   ...MORE_ROOM,
+  ...FROZEN,
   ...HOST_MEMORY,
   ...RESTART,
   ...SWAP,

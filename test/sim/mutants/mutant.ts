@@ -38,9 +38,11 @@ export type Mutant = {
   readonly extras?: boolean;
   /** Whether it shows where the config is read again and again. */
   readonly reloads?: boolean;
+  /** Whether it shows where models may be put away with requests in flight. */
+  readonly freezes?: boolean;
 };
 
 /** Mutants of one file of the core. */
 export const of =
-  (file: Mutant['file'], where: Pick<Mutant, 'policy' | 'urgency' | 'extras' | 'reloads'> = {}) =>
+  (file: Mutant['file'], where: Pick<Mutant, 'policy' | 'urgency' | 'extras' | 'reloads' | 'freezes'> = {}) =>
   (name: string, find: string, replace: string): Mutant => ({ name, file, find, replace, ...where });

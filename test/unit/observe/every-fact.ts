@@ -71,6 +71,8 @@ export const EVERY_FACT: { readonly [Kind in Fact['kind']]: Extract<Fact, { read
     reason: 'vLLM /sleep: it answered 500',
     lastLines: ['error: no'],
   },
+  'requests-frozen': { kind: 'requests-frozen', model: alpha, count: 2, level: 3, for: beta },
+  'requests-thawed': { kind: 'requests-thawed', model: alpha, count: 2, frozenMs: 1_500 },
   'engine-stuck': { kind: 'engine-stuck', engine, model: beta, reason: 'pid 41 is still there' },
   'hook-ended': {
     kind: 'hook-ended',

@@ -65,6 +65,8 @@ const LINES: { readonly [Kind in Fact['kind']]: string } = {
   'host-memory-short':
     'info  alpha goes to level 2 from level 1, where it holds 9000 MiB: sleepers may hold 16000 MiB of host memory (host_ram_limit_mib) and beta needs room\n',
   'model-demoted': 'info  beta has had nothing to do for 10 min and is stopped (level 5)\n',
+  'requests-frozen': 'info  alpha is suspended with 2 requests in flight (level 3), for beta\n',
+  'requests-thawed': 'info  alpha goes on with 2 requests after 1.5 s\n',
   'swap-finished': 'info  beta is awake after 84 ms (alpha put away 12 ms, beta started 70 ms)\n',
   'prefetch-ended': 'debug read 3 MiB of beta ahead in 1.5 s: that is all of it\n',
   'next-ignored': 'debug an announcement of gamma is ignored: there is no such model for this client\n',

@@ -1,7 +1,8 @@
 import { describe, test } from 'vitest';
 import type { EnginePhase } from '../../../src/core/engine.ts';
 import { engineId, millis, modelId, ticketId, type ModelId } from '../../../src/core/kinds.ts';
-import { Member, type Part } from '../../../src/core/member.ts';
+import { Member } from '../../../src/core/member.ts';
+import type { Part } from '../../../src/core/part.ts';
 import { Forecast } from '../../../src/runtime/forecast.ts';
 
 const NOW = millis(100_000);

@@ -1,0 +1,24 @@
+import type { PolicyName } from '../../src/core/policy/index.ts';
+import type { CoreUnderTest } from './core-under-test.ts';
+
+/** What became of a world. */
+export type Story = {
+  readonly ends: ReadonlyMap<string, number>;
+  readonly swaps: number;
+  readonly simulatedMs: number;
+};
+
+export type WorldOptions = {
+  readonly core?: CoreUnderTest;
+  readonly policy?: PolicyName;
+  /** Whether some requests are more urgent than others, and some would have nobody put away. */
+  readonly urgency?: boolean;
+  /** Whether there is what the config may switch on besides. */
+  readonly extras?: boolean;
+  /** Whether the config is read again and again while all this happens. */
+  readonly reloads?: boolean;
+  /** Whether models may be put away with requests in flight. */
+  readonly freezes?: boolean;
+  /** Is given every line of the transcript. Without it none is made, which saves most of the time of a run. */
+  readonly say?: (line: string) => void;
+};
