@@ -192,6 +192,8 @@ class Replay {
       case 'cut':
         if (this.#options.freezes === true) for (const ticket of effect.tickets) this.#freeze(ticket, effect.model);
         return;
+      case 'freeze':
+      case 'thaw':
       case 'order-done':
       case 'dismissed':
       case 'closed':
