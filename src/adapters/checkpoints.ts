@@ -15,6 +15,7 @@ import type { Image } from './image.ts';
 import type { MayStay } from './images.ts';
 import { keyOf, SavedEngine, type SavedMeans } from './saved-engine.ts';
 import { signalGroup } from './signal-group.ts';
+import { goOn, standStill } from './standstill.ts';
 
 const MIB = 1_048_576;
 const LOOK_EVERY_MS = 10;
@@ -84,7 +85,7 @@ export class CriuCheckpoints implements Checkpoints {
 
   async save(
     child: Child,
-    { engine, model, port, ranks = 1, gpuMib = 0 }: CheckpointOf,
+    { engine, model, port, ranks = 1, gpuMib = 0, open = false }: CheckpointOf,
     signal: AbortSignal,
   ): Promise<Checkpoint> {
     const { host, images } = this.#means;
@@ -97,23 +98,26 @@ export class CriuCheckpoints implements Checkpoints {
       const note = { engine, model, port, pid: child.pid, mark: host.markOf(child), savedAt };
       const image = await images.create(note, claim);
       let release = (): void => {};
-      const connected = ranks > 1;
+      const connected = ranks > 1 || open;
       const saved = new SavedEngine(
-        { of: child, port, image, release: () => release(), connected, kept: 'no', engine },
+        { of: child, port, image, release: () => release(), connected, open, kept: 'no', engine },
         this.#means,
       );
       try {
         release = await host.hold(child, port);
         await image.expect(await child.everyone());
+        if (open) await standStill(() => child.everyone());
         await this.#dump(child, { image, connected }, signal);
         await this.#untilGone(child, signal);
         await image.seal();
         this.#lastBytes = image.bytes;
       } catch (error) {
+        if (open) goOn(await child.everyone());
         await saved.remove();
         throw error;
       }
-      this.#asleep.add(saved);
+      // Somebody waits for what it works on: it makes room for nobody.
+      if (!open) this.#asleep.add(saved);
       return saved;
     } finally {
       images.settle(claim);
@@ -144,7 +148,10 @@ export class CriuCheckpoints implements Checkpoints {
     const of = { engine, model: modelId(model), port, mark };
     const release = host.keepPort(port);
     const kept = prepared ? 'prepared' : 'once';
-    const checkpoint = new SavedEngine({ of, port, image, release, connected: false, kept, engine }, this.#means);
+    const checkpoint = new SavedEngine(
+      { of, port, image, release, connected: false, open: false, kept, engine },
+      this.#means,
+    );
     return {
       ...{ port, savedAt, prepared, before, checkpoint },
       change: async (launched) => {

@@ -21,7 +21,7 @@ type CriuMeans = { readonly programs: Programs; readonly processes: Pick<Process
 /** What is needed of one process tree on disk. */
 type Place = {
   readonly folder: string;
-  /** Whether connections within it are kept. Those that lead out of it are closed before. */
+  /** Whether connections are kept. */
   readonly connected?: boolean;
 };
 
@@ -102,7 +102,8 @@ export class Criu {
 
   /**
    * What both ways must agree on. Nobody waits for an answer on a connection any more, so those are closed; but for those between
-   * processes that work together. All of them stand still at once, so nothing has to keep others out meanwhile.
+   * processes that work together, and those on which somebody does wait. All of them stand still at once, and we send nothing, so nothing has
+   * to keep others out meanwhile.
    */
   #common({ folder, connected = false }: Place): string[] {
     const { plugins } = this.#options;

@@ -45,7 +45,8 @@ async function exchange(
   over.signal.throwIfAborted();
   const { origin, pathname, search } = new URL(url);
   // Our own limit covers everything. The signal ends a connection that is still being made, which the client waits for.
-  const connect = { signal: over.signal, timeout: 0 };
+  // Nothing may be sent to an engine that is on disk with a call in flight.
+  const connect = { signal: over.signal, timeout: 0, keepAlive: false };
   const client = new Client(origin, { connect, pipelining: 0, headersTimeout: 0, bodyTimeout: 0 });
   const hangUp = () => void client.destroy();
   over.signal.addEventListener('abort', hangUp, { once: true });

@@ -10,6 +10,7 @@ import { fingerprintOf } from './fingerprint.ts';
 import type { Image } from './image.ts';
 import type { ImageStore } from './images.ts';
 import { noteUse, withdrawPassport, writePassport } from './passport.ts';
+import { goOn } from './standstill.ts';
 import type { CheckpointHost, Lost, Reviving } from './processes.ts';
 
 const LOOK_EVERY_MS = 10;
@@ -42,6 +43,8 @@ export type Saved = {
   readonly image: Image;
   /** Whether its connections with itself were kept. */
   readonly connected: boolean;
+  /** Whether it was stopped before, since others wait on connections to it. */
+  readonly open: boolean;
   /** Lets go of what is kept for it while it is on disk. */
   readonly release: () => void;
   /** What it may come back from later, if anything. */
@@ -193,6 +196,7 @@ export class SavedEngine implements Checkpoint {
       if (pid !== undefined && (await reviving.arrived(pid))) break;
       await pause(BACK_EVERY_MS);
     }
+    if (this.#saved.open) goOn(await reviving.child.everyone());
     this.#saved.release();
   }
 }

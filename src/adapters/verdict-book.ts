@@ -7,7 +7,7 @@ import { isMissing } from './system-error.ts';
 
 const Stored = z.object({
   model: z.string(),
-  level: z.union([z.literal([1, 2, 3, 4, 5]), z.literal(['hybrid', '4full'])]),
+  level: z.union([z.literal([1, 2, 3, 4, 5]), z.literal(['hybrid', '4full', '3f', '4f'])]),
   passed: z.boolean(),
   reason: z.string(),
   at: z.iso.datetime(),

@@ -19,6 +19,8 @@ export type Backend = {
 export type Order = {
   readonly epoch: number;
   readonly signal: AbortSignal;
+  /** Of a sleep: requests are in flight, and their connections have to be there when it is awake again. */
+  readonly open?: boolean;
 };
 
 /** What a driver tells about the time its command took: the act itself, and the proof that it worked. */

@@ -45,6 +45,8 @@ export class Life implements Sleeper {
   #isLetGo = false;
   /** How deep it sleeps, or was to sleep. */
   nap: NapLevel | undefined;
+  /** Whether it was put to sleep with requests in flight, so that connections to it outlive its process. */
+  open = false;
   /** Whether it has put itself to sleep while it counts as awake. */
   dozes = false;
   /** The stop that is under way. */
@@ -157,6 +159,10 @@ export class Life implements Sleeper {
     if (this.#gone.signal.aborted) this.#gone = new AbortController();
     this.nap = undefined;
     this.#watched = true;
+    // Those that were in flight go on with the backend that they know.
+    const goesOn = this.open && this.#backend !== undefined;
+    this.open = false;
+    if (goesOn) return;
     this.#backend = { origin: this.origin, servedName, headers, gone: this.#gone.signal };
   }
 
@@ -175,6 +181,7 @@ export class Life implements Sleeper {
 
   /** Connections to it are closed: some engines do not end while one is open, and none is of use once it sleeps. */
   hush(why: string): void {
+    this.open = false;
     this.#backend = undefined;
     this.#gone.abort(new DriverError(why));
   }
@@ -198,6 +205,7 @@ export class Life implements Sleeper {
   }
 
   #exited(child: Child, exit: Exit): void {
+    if (this.open && this.#isLetGo) return;
     this.hush('the engine has ended');
     if (!this.#watched) return;
     this.#watched = false;

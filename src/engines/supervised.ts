@@ -119,10 +119,11 @@ export class SupervisedDriver implements Driver {
     }
   }
 
-  /** Its connections are closed first: nothing may reach an engine that is on its way to sleep. */
+  /** Its connections are closed first, but for those of requests in flight: nothing else may reach an engine that is on its way to sleep. */
   async sleep(level: NapLevel, order: Order): Promise<Done> {
     const life = this.#living();
-    life.hush('the engine is being put to sleep');
+    if (order.open === true) life.open = true;
+    else life.hush('the engine is being put to sleep');
     life.nap = level;
     return unlessAborted(this.#means.sleeps.sleep(level, life, order), order.signal);
   }
@@ -141,7 +142,7 @@ export class SupervisedDriver implements Driver {
     this.#starting?.abort(new DriverError('stopped while starting'));
     const spawned = await unlessAborted(this.#spawned(), order.signal);
     if (spawned === undefined) return { actMs: 0, proofMs: 0 };
-    const wasAwake = spawned.backend !== undefined;
+    const wasAwake = spawned.backend !== undefined && spawned.nap === undefined;
     spawned.hush('the engine is being stopped');
     spawned.stopping ??= this.#end(spawned, wasAwake);
     return unlessAborted(spawned.stopping, order.signal);
@@ -149,7 +150,7 @@ export class SupervisedDriver implements Driver {
 
   async prove(signal: AbortSignal): Promise<boolean> {
     const life = this.#life;
-    return life?.backend !== undefined && life.works(signal);
+    return life?.backend !== undefined && life.nap === undefined && life.works(signal);
   }
 
   release(): HandedLife | null {
@@ -292,7 +293,9 @@ export class SupervisedDriver implements Driver {
 
   /** Requests can go to it from now on. For as long as they can, it is looked at whether it sleeps all the same. */
   #rouse(life: Life): void {
+    const isWatched = life.open;
     life.rouse();
+    if (isWatched) return;
     const { doze } = this.#family;
     const gone = life.backend?.gone;
     if (doze === undefined || gone === undefined) return;

@@ -25,6 +25,8 @@ export type CheckpointOf = {
   readonly ranks?: number;
   /** What of it is still on GPUs, and goes to disk with it. */
   readonly gpuMib?: number;
+  /** Whether others wait for answers on connections to it, which have to be there when it is back. */
+  readonly open?: boolean;
 };
 
 /** One engine on disk. */

@@ -3,7 +3,7 @@ import type { Outcome } from '../core/outcome.ts';
 import type { Priority } from '../core/place.ts';
 
 /** How far a request has come: its body is on its way; it waits for its turn; an engine has it; the engine answers. */
-export type RequestLeg = 'arriving' | 'waiting' | 'granted' | 'streaming';
+export type RequestLeg = 'arriving' | 'waiting' | 'granted' | 'streaming' | 'suspended';
 
 /** One request that is open, as operators see it. Nothing that was said in it. */
 export type RequestSight = {

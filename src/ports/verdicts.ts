@@ -1,7 +1,7 @@
 import type { SleepLevel } from '../core/kinds.ts';
 
-/** What a validation can try: a level, or level 4 without a sleep before it. */
-export type TrialLevel = SleepLevel | '4full';
+/** What a validation can try: a level, level 4 without a sleep before it, or levels 3 and 4 with a stream open. */
+export type TrialLevel = SleepLevel | '4full' | '3f' | '4f';
 
 /** What an engine and its surroundings were when a level was tried. A verdict holds only where all of it is the same. */
 export type Identity = {

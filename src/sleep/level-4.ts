@@ -98,10 +98,12 @@ export class CheckpointLevel implements Level {
     const from = clock.now();
     const onGpu = this.#onGpu ?? (await this.#means.suspension.concerns(sleeper, order.signal));
     this.#onGpu = undefined;
-    const first = await this.#sleepFirst(sleeper, order);
+    const open = order.open === true;
+    if (open && onGpu) this.#mayStayOpen(sleeper);
+    const first = open ? undefined : await this.#sleepFirst(sleeper, order);
     if (onGpu && sleeper.ranks > 1) await this.#means.own?.part(sleeper, order.signal);
     if (onGpu) await this.#leaveGpu(sleeper, order.signal);
-    await this.#save(sleeper, { first, onGpu }, order.signal);
+    await this.#save(sleeper, { first, onGpu }, order);
     return { actMs: clock.now() - from, proofMs: 0 };
   }
 
@@ -196,6 +198,14 @@ export class CheckpointLevel implements Level {
     await checkpoint.keep({ launched: sleeper.launched, before, prepared: keeps === 'prepared' });
   }
 
+  /** Its processes stand still before criu begins, and in such a one the plugin of criu can do nothing; what parts the others drops what they work on. */
+  #mayStayOpen({ name, ranks }: Sleeper): void {
+    const { cudaDriver } = this.#means;
+    if (cudaDriver === 'plugin')
+      throw new DriverError(`${name} cannot go to disk with requests in flight: set checkpoint.cuda_driver to "self"`);
+    if (ranks > 1) throw new DriverError(`${name} runs on ${ranks} GPUs and cannot go to disk with requests in flight`);
+  }
+
   /** What it cannot be put to here is left out: the image is larger then. */
   async #sleepFirst(sleeper: Sleeper, order: Order): Promise<Level2 | undefined> {
     const { first } = this.#means;
@@ -221,12 +231,12 @@ export class CheckpointLevel implements Level {
     await (cudaDriver === 'self' ? suspension.resume(sleeper, signal) : suspension.proveRunning(sleeper, signal));
   }
 
-  async #save(sleeper: Sleeper, before: Before, signal: AbortSignal): Promise<void> {
+  async #save(sleeper: Sleeper, before: Before, { signal, open = false }: Order): Promise<void> {
     const { child } = sleeper;
     sleeper.letGo();
     try {
       const { engine, model, port, ranks } = sleeper;
-      const of = { engine, model, port, ranks, gpuMib: before.onGpu ? this.#leftOnGpu() : 0 };
+      const of = { engine, model, port, ranks, open, gpuMib: before.onGpu ? this.#leftOnGpu() : 0 };
       const checkpoint = await this.#means.checkpoints.save(child, of, signal);
       if (signal.aborted) {
         // Whoever gave up on this has seen to its end, and to what was kept until then.
@@ -234,7 +244,8 @@ export class CheckpointLevel implements Level {
         throw reasonOf(signal);
       }
       this.#saved = { ...before, checkpoint };
-      await this.#keep(sleeper, this.#saved);
+      // Nobody who starts later has the other ends of its connections.
+      if (!open) await this.#keep(sleeper, this.#saved);
     } catch (error) {
       if (!child.hasExited) sleeper.takeBack(child);
       throw failed(`${sleeper.name} cannot sleep at level 4`, error);

@@ -37,6 +37,8 @@ export class Levels implements Sleeps {
   /** What it answered to the sample question when it was well. */
   #well: string | undefined;
   #hasWarned = false;
+  /** Whether it sleeps with requests in flight: it may have no place for a question, and what it works on will tell. */
+  #open = false;
 
   constructor(levels: readonly Level[], proofs: Proofs) {
     this.#levels = new Map(levels.map((level) => [level.level, level]));
@@ -72,10 +74,12 @@ export class Levels implements Sleeps {
 
   async sleep(level: NapLevel, sleeper: Sleeper, order: Order): Promise<Done> {
     const way = this.#way(level, sleeper);
+    this.#open = order.open === true;
     const hindrance = await this.hindrance(level, sleeper, order.signal);
     if (hindrance !== undefined) throw new DriverError(hindrance);
     if (!LEVEL_TRAITS[level].lives) return this.#leave(way, sleeper, order);
-    if (ASKED_HERE.has(level)) this.#well ??= await sampled(sleeper, this.#proofs.answerMs, order.signal);
+    if (ASKED_HERE.has(level) && !this.#open)
+      this.#well ??= await sampled(sleeper, this.#proofs.answerMs, order.signal);
     const before = await this.#before(sleeper);
     const { actMs, proofMs } = await way.sleep(sleeper, order);
     if (before.kind === 'unseen') this.#believe(sleeper, before.reason);
@@ -192,6 +196,7 @@ export class Levels implements Sleeps {
   async #answers(level: NapLevel, sleeper: Sleeper, signal: AbortSignal): Promise<void> {
     const { answerMs } = this.#proofs;
     await sleeper.untilReady(answerMs, signal);
+    if (this.#open) return;
     if (ASKED_HERE.has(level) && this.#well !== undefined && !isRubbish(this.#well)) {
       const said = await sampled(sleeper, answerMs, signal);
       if (said !== undefined && isRubbish(said))

@@ -15,8 +15,8 @@ import { randomModel } from '../helpers/models.ts';
 import { killSurvivors, noSurvivors, testFolder } from '../helpers/survivors.ts';
 import { waitFor } from '../helpers/wait-for.ts';
 
-const model = modelId('alpha');
-const engine = engineId(model, 0);
+export const model = modelId('alpha');
+export const engine = engineId(model, 0);
 const PROMPT = 'Once upon a time there was a light in the water and we did not know what it was for';
 
 type Scene = {

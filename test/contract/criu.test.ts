@@ -11,13 +11,16 @@ import {
 } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { longTalk } from '../helpers/long-talk.ts';
 import { waitFor } from '../helpers/wait-for.ts';
 import {
   IMAGES,
   checkpointsOf,
   end,
+  engine,
   killedAt,
   meddling,
+  model,
   never,
   restored,
   save,
@@ -51,6 +54,25 @@ test('ten times to disk and back: the same process, the same answer, and nothing
   await on.child.exited;
   expect(readdirSync(join(scene.folder, 'state/engines'))).toEqual([]);
   expect(scene.problems).toEqual([]);
+});
+
+test("what it works on while it goes to disk goes on where it was, and who left meanwhile is in nobody's way", async ({
+  expect,
+  scene,
+}) => {
+  await scene.checkpoints.hindrance();
+  const on = await started(scene);
+  const [whole, stays, leaves] = [await longTalk(on.port).end, longTalk(on.port), longTalk(on.port)];
+  await waitFor('both to work', () => stays.said() > 0 && leaves.said() > 0);
+  const checkpoint = await scene.checkpoints.save(on.child, { engine, model, port: on.port, open: true }, never);
+  expect(await on.child.members()).toEqual([]);
+  const said = stays.said();
+  leaves.leave();
+  await expect(leaves.end).rejects.toThrow('aborted');
+  await restored(checkpoint, on);
+  expect([await stays.end, said < whole.length]).toEqual([whole, true]);
+  await checkpoint.drop();
+  await end(on);
 });
 
 test('a command of several processes goes to disk and comes back as all of them', async ({ expect, scene }) => {

@@ -40,6 +40,8 @@ const steps = (lab: Lab): string[] => lab.ledger.events('cuda').map(({ detail })
 const states = (lab: Lab): string[] => lab.ledger.holders().map(({ state }) => state);
 const used = (lab: Lab): number => lab.ledger.usedMib('GPU-lab-0') + lab.ledger.usedMib('GPU-lab-1');
 
+const wordsIn = (body: string): string[] => [...body.matchAll(/"text":"([^"]*)"/g)].map(([, word = '']) => word);
+
 const failure = (promise: Promise<unknown>): Promise<string> =>
   promise.then(
     () => 'none',
@@ -47,6 +49,31 @@ const failure = (promise: Promise<unknown>): Promise<string> =>
   );
 
 describe('level 3', () => {
+  test('what it works on stands still with it and goes on over the same connection', async ({
+    engines,
+    lab,
+    expect,
+  }) => {
+    const { driver } = await awake(engines, lab, { tokens: 40, tokenMs: 20 });
+    const { backend } = driver;
+    const ask = async () => {
+      const body = JSON.stringify({ model: 'alpha', prompt: 'What is a cat?', max_tokens: 40, stream: true });
+      const headers = { 'content-type': 'application/json' };
+      return (await fetch(`${backend?.origin}/v1/completions`, { method: 'POST', headers, body })).body;
+    };
+    const whole = wordsIn(await new Response(await ask()).text());
+    const reader = (await ask())?.pipeThrough(new TextDecoderStream()).getReader();
+    let said = (await reader?.read())?.value ?? '';
+    await driver.sleep(3, { ...order(2).order, open: true });
+    expect([states(lab), used(lab), backend?.gone.aborted]).toEqual([['checkpointed'], 0, false]);
+    await driver.wake(3, order(3).order);
+    expect(driver.backend).toBe(backend);
+    for (let read = await reader?.read(); read?.done === false; read = await reader?.read()) said += read.value;
+    expect([wordsIn(said), said.trimEnd().endsWith('[DONE]')]).toEqual([whole, true]);
+    await driver.stop(order(4).order);
+    expect(backend?.gone.aborted).toBe(true);
+  });
+
   test('everything on the GPU goes to host memory and comes back, step by step', async ({ engines, lab, expect }) => {
     const { driver } = await awake(engines, lab);
     const [before, { pid = 0 } = {}] = [await says(driver), driver.running];
