@@ -42,6 +42,7 @@ const STYLE = {
   entering: 'yellow',
   granted: 'green',
   streaming: 'green',
+  suspended: 'yellow',
 } as const satisfies Record<RequestRow['phase'], Cell['style']>;
 
 function row({

@@ -108,7 +108,7 @@ function tree(choose: (job: Job) => void, terminal: Terminal) {
             type: 'string',
             requiresArg: true,
             coerce: once('--levels'),
-            describe: 'With --validate: the levels to try, of 1, 2, 3, hybrid, 4, 4full and 5',
+            describe: 'With --validate: the levels to try, of 1, 2, 3, hybrid, 4, 4full and 5, or 3f and 4f',
           })
           .option('cycles', {
             type: 'string',

@@ -52,15 +52,20 @@ const HEADER: readonly Cell[] = ['MODEL', 'STATE', 'WAITING', 'IN FLIGHT', 'READ
 }));
 
 function row(model: ModelRow): readonly Cell[] {
-  const { name, runtime_inflight, ready_in_secs } = model;
+  const { name, ready_in_secs } = model;
   return [
     { text: name },
     { text: stateText(model), style: STYLE[model.runtime_state] },
     { text: waitingText(model) },
-    { text: runtime_inflight === 0 ? '-' : String(runtime_inflight) },
+    { text: inFlightText(model) },
     { text: ready_in_secs === null ? '?' : ready_in_secs === 0 ? 'now' : duration(ready_in_secs) },
     { text: enginesText(model) },
   ];
+}
+
+function inFlightText({ runtime_inflight: open, suspended_requests: still }: ModelRow): string {
+  if (open === 0) return '-';
+  return still === 0 ? String(open) : `${open}, ${still} suspended`;
 }
 
 const STYLE = {

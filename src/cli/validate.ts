@@ -41,7 +41,7 @@ function levelsOf(text: string | undefined) {
   if (text === undefined) return undefined;
   const levels = levelsIn(text);
   if (!('unknown' in levels)) return levels;
-  throw new UsageError(`--levels knows 1, 2, 3, hybrid, 4, 4full and 5, and not "${levels.unknown}".`);
+  throw new UsageError(`--levels knows 1, 2, 3, hybrid, 4, 4full, 5, 3f and 4f, and not "${levels.unknown}".`);
 }
 
 function cyclesOf(text: string | undefined): number {

@@ -153,7 +153,7 @@ export class Turns {
       if (first === undefined || (first.kind === 'request' && engine === undefined)) return;
       const next = lane.take(batch, now);
       if (next === undefined) return;
-      if (next.kind === 'load' || engine === undefined) {
+      if (next.kind !== 'request' || engine === undefined) {
         this.#replies.done(next.ticket, member);
         continue;
       }

@@ -6,7 +6,7 @@ import { renderErrorEvent, type Dialect, type Refusal } from './envelope.ts';
 import { headerOf, headersOf, type FlatHeaders } from './headers.ts';
 import { Misfit } from './misfit.ts';
 import { Outlet } from './outlet.ts';
-import { commentOf, isOnlyComments, separator } from './sse.ts';
+import { commentOf, isOnlyComments, lineOf, NEWLINE, separator } from './sse.ts';
 
 /** How long the last words of a broken stream may take to leave. */
 const LAST_WORDS_MS = 1_000;
@@ -54,12 +54,20 @@ export class Answer {
     return this.#begun;
   }
 
-  /** Tells a client that waits for a stream why it waits; the first comment begins the stream. Nothing once the engine answers. */
-  comment(text: string): void {
+  /** Tells a client that waits for a stream why it waits; the first comment begins the stream. Once the engine answers, only `amid` its lines. */
+  comment(text: string, amid = false): void {
     const res = this.#res;
-    if (this.#begun || res.destroyed || res.writableNeedDrain) return;
+    if (res.destroyed || res.writableNeedDrain) return;
+    if (this.#begun) {
+      if (amid && this.#takesEvents && this.#misfit === undefined && this.#atLineStart) res.write(lineOf(text));
+      return;
+    }
     if (!this.#opened) this.#open();
     res.write(commentOf(text));
+  }
+
+  get #atLineStart(): boolean {
+    return this.#lastByte === undefined || this.#lastByte === NEWLINE;
   }
 
   #open(): void {

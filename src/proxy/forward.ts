@@ -24,6 +24,8 @@ export type Forwarding = {
   readonly idleMs: number;
   readonly totalMs: number;
   readonly retryAfterMs: number;
+  /** Told when the engine is put away with the request in flight, and when it is back. */
+  readonly stands: (still: boolean) => void;
   /** Called when the answer has begun: the question will not be sent again. */
   readonly begun: () => void;
   /** Aborted when the client has left. */
@@ -57,6 +59,11 @@ export async function forward(job: Forwarding): Promise<Ending> {
   const started = clock.now();
   const halting = new Halting(job, started);
   const relay = new Relay(job, started, halting);
+  job.lease.whenStanding?.((still) => {
+    halting.stand(still);
+    relay.stand(still);
+    job.stands(still);
+  });
   try {
     // What cannot be sent again must not meet a kept connection that turns out to be dead.
     let want: 'any' | 'fresh' = question.body.once ? 'fresh' : 'any';
@@ -72,6 +79,8 @@ export async function forward(job: Forwarding): Promise<Ending> {
       want = 'fresh';
     }
   } finally {
+    job.lease.whenStanding?.(() => {});
+    job.stands(false);
     halting.done();
     answer.relax();
   }
@@ -142,6 +151,9 @@ class Relay implements Listener {
   readonly #started: Millis;
   readonly #halting: Halting;
   #head: Head | undefined;
+  #still = false;
+  /** What is to go on once the engine is back. */
+  #owed: (() => void) | undefined;
 
   constructor(job: Forwarding, started: Millis, halting: Halting) {
     this.#job = job;
@@ -152,6 +164,15 @@ class Relay implements Listener {
   /** Set once the client has been told the status. */
   get head(): Head | undefined {
     return this.#head;
+  }
+
+  /** While the engine is away nothing may be read: the kernel would tell it of the room, and nobody is there to be told, which ends the connection. */
+  stand(still: boolean): void {
+    this.#still = still;
+    const owed = this.#owed;
+    if (still || owed === undefined) return;
+    this.#owed = undefined;
+    owed();
   }
 
   begin(status: number, reason: string, headers: FlatHeaders): void {
@@ -173,8 +194,11 @@ class Relay implements Listener {
     if (answer.write(piece)) return true;
     halting.paused();
     const resumed = (): void => {
-      halting.heard();
-      resume();
+      if (this.#still) this.#owed = resumed;
+      else {
+        halting.heard();
+        resume();
+      }
     };
     answer.whenTaken(resumed, () => halting.halt('client-left'));
     return false;

@@ -1,6 +1,7 @@
 import { after, FOREVER, type Millis } from '../core/kinds.ts';
 import type { Cancel, Clock } from '../ports/clock.ts';
 import { Cut, type Lease } from '../runtime/admission.ts';
+import { Countdown } from './countdown.ts';
 import type { Refusal } from './envelope.ts';
 import { CANCELLATION, CANCELLED } from './request-book.ts';
 
@@ -35,17 +36,21 @@ export class Halting {
   #controller: AbortController | undefined;
   readonly #undo: (() => void)[] = [];
   readonly #terms: Terms;
-  readonly #cancelTimer: () => void;
+  /** How long the engine may take to begin, and in all: they stand still while it is away. */
+  readonly #begin: Countdown;
+  readonly #total: Countdown | undefined;
   #heardAt: Millis;
   #cancelIdle: Cancel | undefined;
   #why: Why | undefined;
+  #still = false;
 
   constructor(terms: Terms, started: Millis) {
     const { lease, clock, responseMs, totalMs, retryAfterMs, signal } = terms;
     this.#terms = terms;
     this.#heardAt = started;
-    this.#cancelTimer = clock.at(after(started, responseMs), () => this.halt(tooSlow(terms)));
-    if (totalMs !== NEVER) this.#undo.push(clock.at(after(started, totalMs), () => this.halt(tooLong(terms))));
+    this.#begin = new Countdown(clock, responseMs, started, () => this.halt(tooSlow(terms)));
+    this.#total =
+      totalMs === NEVER ? undefined : new Countdown(clock, totalMs, started, () => this.halt(tooLong(terms)));
     this.#listen(signal, () => this.halt(signal.reason === CANCELLATION ? CANCELLED : 'client-left'));
     this.#listen(lease.cut, () => this.halt(cutShort(lease.cut.reason, retryAfterMs)));
   }
@@ -70,21 +75,30 @@ export class Halting {
 
   /** The engine has begun to answer, so it is no longer late. */
   begun(): void {
-    this.#cancelTimer();
+    this.#begin.stop();
     const { idleMs, clock } = this.#terms;
     if (idleMs === NEVER || this.#cancelIdle !== undefined) return;
-    this.#heardAt = clock.now();
+    this.#heardAt = this.#still ? FOREVER : clock.now();
     this.#watchIdle(idleMs);
   }
 
   /** Something came, or may come again after a pause of ours. One timer follows, however many pieces there are. */
   heard(): void {
-    if (this.#cancelIdle !== undefined) this.#heardAt = this.#terms.clock.now();
+    if (this.#cancelIdle !== undefined && !this.#still) this.#heardAt = this.#terms.clock.now();
   }
 
   /** Nothing comes since we do not read: that is the client's doing. */
   paused(): void {
     if (this.#cancelIdle !== undefined) this.#heardAt = FOREVER;
+  }
+
+  /** The engine is put away with this request in flight, or is back. Its own reasons are none meanwhile. */
+  stand(still: boolean): void {
+    this.#begin.stand(still);
+    this.#total?.stand(still);
+    this.#still = still;
+    if (still) this.paused();
+    else this.heard();
   }
 
   #watchIdle(ms: number): void {
@@ -97,7 +111,8 @@ export class Halting {
   }
 
   done(): void {
-    this.#cancelTimer();
+    this.#begin.stop();
+    this.#total?.stop();
     this.#cancelIdle?.();
     for (const undo of this.#undo) undo();
   }

@@ -59,6 +59,7 @@ class Inference implements OpenRequest {
   #returns = 0;
   #waitedMs = 0;
   #announced = false;
+  #standing: WaitComments | undefined;
 
   constructor(gate: Gate, pools: Pools, call: Call) {
     const { method = '', url = '', headers } = call.req;
@@ -123,7 +124,7 @@ class Inference implements OpenRequest {
     tally.bytesIn = this.#asking?.bytes ?? 0;
     tally.bytesOut = this.#answer.bytes;
     tally.chunksOut = this.#answer.chunks;
-    if (this.#answer.begun) tally.leg = 'streaming';
+    if (this.#answer.begun && tally.leg !== 'suspended') tally.leg = 'streaming';
   }
 
   get #wishes(): TicketTerms | Refusal {
@@ -209,13 +210,22 @@ class Inference implements OpenRequest {
     return { outcome: 'rejected', status: MOVED };
   }
 
-  #comments({ target }: Asked, silence: number | undefined): WaitComments | undefined {
+  /** While its engine is away with it, a client of a stream is kept company. */
+  #stand(asked: Asked, still: boolean): void {
+    this.#standing?.stop();
+    this.#standing =
+      still && asked.streams ? this.#comments(asked, silenceOf(this.#call.req.headers), true) : undefined;
+    this.#tally.leg = still ? 'suspended' : 'granted';
+  }
+
+  #comments({ target }: Asked, silence: number | undefined, amid = false): WaitComments | undefined {
     const { clock, limits, progress } = this.#gate;
     if (limits.commentAfterMs === Number.POSITIVE_INFINITY) return undefined;
     return new WaitComments(this.#answer, {
       clock,
       limits,
       silence,
+      amid,
       says: () => progress(target.model, this.#call.entry.visitor.mayUse),
     });
   }
@@ -302,6 +312,7 @@ class Inference implements OpenRequest {
       idleMs: asked.target.idleMs,
       totalMs: asked.target.totalMs,
       retryAfterMs: retryAfterMs(lease.model),
+      stands: (still) => this.#stand(asked, still),
       begun: () => this.#asking?.sent(),
       signal,
     });

@@ -1,5 +1,5 @@
 const COLON = 0x3a;
-const NEWLINE = 0x0a;
+export const NEWLINE = 0x0a;
 const RETURN = 0x0d;
 
 /** Comments keep a connection open and say nothing about work, so only a chunk with more in it is news of the engine. */
@@ -13,7 +13,10 @@ export function isOnlyComments(chunk: Uint8Array): boolean {
 }
 
 /** One line that clients pass over, whatever is in the text. */
-export const commentOf = (text: string): string => `: ${text.replace(/\s+/g, ' ')}\n\n`;
+export const commentOf = (text: string): string => `${lineOf(text)}\n`;
+
+/** The same where the lines of an event may stand before and after it: an empty line would end the event. */
+export const lineOf = (text: string): string => `: ${text.replace(/\s+/g, ' ')}\n`;
 
 /** What must be written before an event so that it stands alone, whatever half of one came before. */
 export function separator(lastByte: number | undefined): string {

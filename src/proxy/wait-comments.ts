@@ -8,6 +8,8 @@ type Terms = {
   readonly limits: Pick<Limits, 'commentAfterMs' | 'commentEveryMs'>;
   /** How long the client listens to nothing, where it says so. */
   readonly silence: number | undefined;
+  /** Whether the engine has begun to answer and is away, so that comments stand between the lines of its answer. */
+  readonly amid?: boolean;
   /** What is waited for, in words. */
   readonly says: () => string;
 };
@@ -32,10 +34,10 @@ export class WaitComments {
   }
 
   #in(ms: number): Cancel {
-    const { clock, silence = Number.POSITIVE_INFINITY } = this.#terms;
+    const { clock, silence = Number.POSITIVE_INFINITY, amid = false } = this.#terms;
     return clock.at(after(clock.now(), Math.min(ms, silence / 2)), () => {
-      if (this.#answer.begun) return;
-      this.#answer.comment(`catnap: ${this.#terms.says()}`);
+      if (this.#answer.begun && !amid) return;
+      this.#answer.comment(`catnap: ${this.#terms.says()}`, amid);
       this.#cancel = this.#in(this.#terms.limits.commentEveryMs);
     });
   }

@@ -188,7 +188,10 @@ export class EngineActor {
         this.#changed = false;
         return this.#driver.start(order);
       case 'sleep':
-        return this.#measured(command.level, await this.driver.sleep(command.level, order));
+        return this.#measured(
+          command.level,
+          await this.driver.sleep(command.level, { ...order, open: command.frozen === true }),
+        );
       case 'wake':
         return this.driver.wake(command.level, order);
       case 'stop':

@@ -21,8 +21,10 @@ export function progressOf({ models, now }: StageView, wanted: ModelId, terms: P
         ? `${wanted} is at work on ${own.inFlight} requests, ${own.waiting} wait`
         : coming(own, now);
     case 'leaving':
+      if (own.frozen > 0) return suspended(own, models, terms);
       return `${wanted} is being put away, then it starts again`;
     default: {
+      if (own.frozen > 0 && own.part === 'out') return suspended(own, models, terms);
       if (own.waitsForLoads) return `${wanted} waits until other models have loaded`;
       const { knows, turnMs } = terms;
       const before = models
@@ -39,6 +41,15 @@ export function progressOf({ models, now }: StageView, wanted: ModelId, terms: P
     }
   }
 }
+
+/** `alpha is suspended while beta is served` */
+function suspended({ model, stage }: ModelView, models: readonly ModelView[], { knows }: ProgressTerms): string {
+  const served = models.find((other) => other.model !== model && other.stage === stage && IN_PLACE.has(other.part));
+  if (served === undefined) return `${model} is suspended and waits for its turn`;
+  return `${model} is suspended while ${knows?.(served.model) === false ? 'another model' : served.model} is served`;
+}
+
+const IN_PLACE: ReadonlySet<string> = new Set(['summoned', 'entering', 'on', 'draining']);
 
 /** What a model does whose room is wanted. One that has no part may still have an engine that is being ended. */
 function inTheWay(other: ModelView, now: Millis, name: string): string[] {

@@ -60,6 +60,8 @@ export type ModelView = {
   readonly override: LoadOverride;
   readonly oldestWaitMs: number | undefined;
   readonly inFlight: number;
+  /** How many of those stand still, since their engine was put away with them. */
+  readonly frozen: number;
   readonly sleepLevel: SleepLevel;
   /** Whether its engines are of an earlier config. */
   readonly stale: boolean;

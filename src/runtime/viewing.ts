@@ -17,7 +17,7 @@ type Surroundings = {
 
 /** What is shown of one model. */
 export function modelView(member: Member, { spec: { name, options }, actor, override, now }: Surroundings): ModelView {
-  const { model, part, lane, leases, sleepLevel, phases, held, replicas, stale, departs } = member;
+  const { model, part, lane, leases, frozen, sleepLevel, phases, held, replicas, stale, departs } = member;
   return {
     model,
     stage: name,
@@ -25,7 +25,7 @@ export function modelView(member: Member, { spec: { name, options }, actor, over
     kept: member.terms.keep === true,
     waitsForLoads: options.commons?.waits(model) === true,
     part: part.kind,
-    waiting: lane.length,
+    waiting: lane.length - frozen.size,
     loadWaits: lane.hasLoad,
     unloadWaits: member.unloads.length > 0,
     held,
@@ -33,6 +33,7 @@ export function modelView(member: Member, { spec: { name, options }, actor, over
     override,
     oldestWaitMs: lane.first && now - lane.first.since,
     inFlight: leases.size,
+    frozen: frozen.size,
     sleepLevel,
     stale,
     departs,

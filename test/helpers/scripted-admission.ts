@@ -38,6 +38,8 @@ export class ScriptedLease implements Lease {
   readonly settled: Outcome[] = [];
   /** How often the engine was heard. */
   news = 0;
+  /** Puts its engine away with it in flight, or brings it back. */
+  stand: (still: boolean) => void = () => {};
   readonly #cut = new AbortController();
 
   constructor(ticket: number, model: ModelId, backend: Backend) {
@@ -50,6 +52,10 @@ export class ScriptedLease implements Lease {
 
   get cut(): AbortSignal {
     return this.#cut.signal;
+  }
+
+  whenStanding(tell: (still: boolean) => void): void {
+    this.stand = tell;
   }
 
   heard(): void {

@@ -22,7 +22,7 @@ export const EngineRow = z.object({
 export type EngineRow = z.infer<typeof EngineRow>;
 
 const VerdictRow = z.object({
-  level: z.union([z.int().min(1).max(5), z.literal(['hybrid', '4full'])]),
+  level: z.union([z.int().min(1).max(5), z.literal(['hybrid', '4full', '3f', '4f'])]),
   passed: z.boolean().meta({ description: 'Whether the level worked. One that did not is not used.' }),
   reason: z.string().meta({ description: 'Why not; empty when it did.' }),
   at: z.iso.datetime(),
@@ -97,6 +97,10 @@ export const ModelRow = z.object({
   loaded_replicas: z.int(),
   inflight_requests: z.int().meta({ description: 'Requests that are being served.' }),
   runtime_inflight: z.int().meta({ description: 'Requests that its engines work on.' }),
+  suspended_requests: z.int().meta({
+    description:
+      'How many of those stand still, since the model made room with them in flight (`experimental.freeze_drain`).',
+  }),
   queue_depth: z.int().meta({ description: 'Requests that wait for it.' }),
   ...inflight,
   ...vram,
@@ -240,7 +244,7 @@ export const GpuMemory = z.object({
 });
 export type GpuMemory = z.infer<typeof GpuMemory>;
 
-export const REQUEST_PHASES = ['arriving', 'waiting', 'entering', 'granted', 'streaming'] as const;
+export const REQUEST_PHASES = ['arriving', 'waiting', 'entering', 'granted', 'streaming', 'suspended'] as const;
 
 const RequestRow = z.object({
   id: z.string().meta({ description: 'Its `x-request-id`. Clients may choose it, so that several can have the same.' }),

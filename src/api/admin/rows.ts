@@ -65,6 +65,7 @@ export function modelRow(
     loaded_replicas: view.engines.filter(({ phase }) => phase.kind === 'awake').length,
     inflight_requests: view.inFlight,
     runtime_inflight: view.inFlight,
+    suspended_requests: view.frozen,
     configured_target_inflight: config.target_inflight,
     effective_target_inflight: effectiveTarget,
     ...vramFields(vram),

@@ -61,6 +61,7 @@ export function model(name: ModelId, phase: EnginePhase, change: Partial<ModelVi
     departs: false,
     oldestWaitMs: undefined,
     inFlight: 0,
+    frozen: 0,
     sleepLevel: 5,
     engines: [engine(name, 0, phase)],
     startEstimateMs: undefined,

@@ -37,6 +37,7 @@ const alpha: ModelRow = {
   definition: { backend: 'stub' },
   loaded_replicas: 1,
   runtime_inflight: 2,
+  suspended_requests: 0,
   queue_depth: 0,
   oldest_wait_secs: null,
   ready_in_secs: 0,
@@ -55,6 +56,7 @@ const idle: ModelRow = {
   residency: 'none',
   loaded_replicas: 0,
   runtime_inflight: 0,
+  suspended_requests: 0,
   ready_in_secs: null,
   engines: [{ engine: 'beta#0', phase: 'off', dozes: false, phase_secs: null, pid: null, port: null }],
 };
@@ -81,6 +83,7 @@ const eventful: ModelList = {
       runtime_state: 'loading',
       is_loaded: false,
       runtime_inflight: 0,
+      suspended_requests: 0,
       queue_depth: 3,
       oldest_wait_secs: 2.5,
       ready_in_secs: 1,

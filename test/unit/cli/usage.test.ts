@@ -31,7 +31,7 @@ describe('a command line nobody can understand ends with 2 and says what to chan
     ['--json', '--json means nothing here without --validate.'],
     ['--levels 1,2', '--levels means nothing here without --validate.'],
     ['--validate', '--validate needs a value.'],
-    ['--validate a --levels 1,six', '--levels knows 1, 2, 3, hybrid, 4, 4full and 5, and not "six".'],
+    ['--validate a --levels 1,six', '--levels knows 1, 2, 3, hybrid, 4, 4full, 5, 3f and 4f, and not "six".'],
     ['--validate a --cycles 0', '--cycles must be a number from 1 to 100, not "0".'],
     ['--config', '--config needs a value.'],
     ['-p', '-p needs a value.'],

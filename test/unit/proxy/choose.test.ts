@@ -25,6 +25,7 @@ function stage(seen: Readonly<Record<string, Seen>>): StageView {
     stale: false,
     departs: false,
     inFlight: seen[model]?.inFlight ?? 0,
+    frozen: 0,
     sleepLevel: 5,
     engines: [],
     startEstimateMs: undefined,

@@ -28,6 +28,7 @@ function model(name: string, part: string, phase: EnginePhase, more: Partial<Mod
     stale: false,
     departs: false,
     inFlight: 3,
+    frozen: 0,
     sleepLevel: 5,
     engines: [{ engine: engineId(id, 0), phase, goal: { kind: 'off' }, pid: undefined, port: undefined }],
     startEstimateMs: undefined,
