@@ -151,7 +151,8 @@ export class App {
     const engines = enginesOf(config, known.plans, { drivers: driversOf(config), overrides, absent: known.absent });
     const commons = new Commons(config.policy.max_parallel_loads);
     this.#footprints = known.footprints;
-    this.#stageMeans = { commons, absent: known.absent, learned: known.footprints.of };
+    const { absent, verdicts, footprints } = known;
+    this.#stageMeans = { commons, absent, verdicts, learned: footprints.of };
     const stages = known.plans.map((plan) => specOf(plan, stageOf(config, plan, known.known, this.#stageMeans)));
     this.#stages = stages;
     for (const impossible of waitsNotToBeKept(stages, config.policy)) warned(impossible);
@@ -351,7 +352,7 @@ export class App {
     const costs = new Map([...this.#knownCosts, ...this.#supervisor.costs()]);
     this.#footprints.follow(config);
     const plans = plansAfter(this.#plans, config);
-    const stages = plans.map((plan) => specOf(plan, stageOf(config, plan, costs, this.#stageMeans)));
+    const stages = plans.map((plan) => specOf(plan, stageOf(config, plan, costs, { ...this.#stageMeans, ...judged })));
     const drivers = this.#driversOf(config);
     const engines = enginesOf(config, plans, { drivers, overrides: this.#overrides, absent: this.#absent });
     const revised = revisionOf({ config, stages, changes, engines });

@@ -15,7 +15,7 @@ import { knownBad, versionOf as vllmVersion } from '../engines/vllm-version.ts';
 import type { Processes } from '../ports/process.ts';
 import type { Programs } from '../ports/programs.ts';
 import type { Verdict } from '../ports/verdicts.ts';
-import { levelOf } from '../validate/judge.ts';
+import { isOpen, levelOf } from '../validate/judge.ts';
 import { EXIT } from './exit.ts';
 import { commandOf, driverOf, versionOf } from './identity.ts';
 import { verdictsThatHold } from './verdicts.ts';
@@ -162,6 +162,7 @@ function modelSeen(
   verdicts: readonly Verdict[],
 ): ModelSeen {
   const { works, accepted } = LEVELS[model.backend];
+  const ofLevels = verdicts.filter(({ level }) => !isOpen(level));
   const [program] = commandOf(model) ?? [];
   const engine = engines.find(({ command }) => command === program);
   return {
@@ -174,9 +175,9 @@ function modelSeen(
     program: engine,
     knownBad: knownAgainst(name, model, engine?.version),
     failed: new Map(
-      verdicts.flatMap(({ level, passed, reason }) => (passed ? [] : [[levelOf(level), reason] as const])),
+      ofLevels.flatMap(({ level, passed, reason }) => (passed ? [] : [[levelOf(level), reason] as const])),
     ),
-    passed: verdicts.flatMap(({ level, passed }) => (passed ? [levelOf(level)] : [])),
+    passed: ofLevels.flatMap(({ level, passed }) => (passed ? [levelOf(level)] : [])),
   };
 }
 

@@ -25,6 +25,8 @@ import { TRAITS, type DriverRegistry } from '../engines/registry.ts';
 import type { CostsByModel } from '../ports/cost-file.ts';
 import type { LoadOverrides } from '../runtime/load-overrides.ts';
 import type { EngineSpec } from '../runtime/supervisor.ts';
+import type { Verdict } from '../ports/verdicts.ts';
+import { freezesAt } from './freezing.ts';
 import { onGpus, type Learned, type StagePlan } from './stages.ts';
 import { ms, msOrNever } from './times.ts';
 
@@ -43,7 +45,9 @@ export function stageOf(config: Config, plan: StagePlan, costs: CostsByModel, mo
       const room = roomOf(model, rooms, more.learned?.(name));
       const demote = demotionsOf(model, more.absent ?? new Map());
       const host = hostOf(model, more.absent ?? new Map(), more.learned?.(name));
-      return [{ ...termsOf(id, model, config), ...room, ...host, demote, costs: costs.get(id) ?? {} }];
+      const level = freezesAt(config, model, more.verdicts?.get(name) ?? []);
+      const freezing = { freezesAt: level !== undefined && host.naps?.includes(level) === true ? level : undefined };
+      return [{ ...termsOf(id, model, config), ...room, ...host, ...freezing, demote, costs: costs.get(id) ?? {} }];
     }),
     capacity: rooms.capacity,
     ...(more.commons !== undefined && { commons: more.commons }),
@@ -72,6 +76,8 @@ export type StageMeans = {
   readonly commons?: Commons;
   /** Levels that this machine cannot do. */
   readonly absent?: ReadonlyMap<SleepLevel, string>;
+  /** What validations found. */
+  readonly verdicts?: ReadonlyMap<string, readonly Verdict[]>;
 };
 
 /** The budget of a stage, and what of it nobody is kept in. */

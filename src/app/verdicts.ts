@@ -5,8 +5,9 @@ import { DEPTH } from '../config/sleep-levels.ts';
 import type { Processes } from '../ports/process.ts';
 import type { Programs } from '../ports/programs.ts';
 import type { Verdict, VerdictBook } from '../ports/verdicts.ts';
-import { levelOf } from '../validate/judge.ts';
+import { isOpen, levelOf } from '../validate/judge.ts';
 import { holds, newest, obeyed } from '../validate/verdicts.ts';
+import { notFrozen } from './freezing.ts';
 import { driverOf, identityOf, versionOf } from './identity.ts';
 
 type Means = {
@@ -31,6 +32,10 @@ export async function withVerdicts(config: Config, means: Means): Promise<Judged
   const models = Object.entries(config.models).map(([name, model]) => {
     return [name, withoutFailed(name, model, verdicts.get(name) ?? [], config, means.warned)] as const;
   });
+  for (const [name, model] of models) {
+    const why = notFrozen(config, model, verdicts.get(name) ?? []);
+    if (why !== undefined) means.warned(`${name}: experimental.freeze_drain: ${why}; it is drained as ever`);
+  }
   return { config: { ...config, models: Object.fromEntries(models) }, verdicts };
 }
 
@@ -93,6 +98,7 @@ function withoutFailed(
 
 /** Level 4 is tried in two forms; the one that the config uses counts. */
 function isInUse({ level }: Verdict, { backend }: ModelConfig, { checkpoint }: Config): boolean {
+  if (isOpen(level)) return false;
   // Without a sleep of its own to go first, both are the same.
   if (backend !== 'vllm_serve') return true;
   return level === '4full' ? checkpoint.sleep_first === 'none' : level !== 4 || checkpoint.sleep_first === 2;

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { SleepLevel } from '../core/kinds.ts';
 import { CheckpointSchema, engineTimes, GpuSchema, RestartSchema } from './engines-schema.ts';
+import { ExperimentalSchema } from './experimental-schema.ts';
 import { key, type Argv } from './fields.ts';
 import { admittance, type KeyWritten } from './keys-schema.ts';
 import { ModelsSchema, type BACKENDS } from './models/index.ts';
@@ -35,6 +36,7 @@ export const ConfigSchema = z.strictObject({
     'Whether catnap reads its config again when one of its files has changed, as `catnap reload` makes it do.',
   ),
   gpu: key(GpuSchema.prefault({}), 'How memory of GPUs is read.'),
+  experimental: key(ExperimentalSchema.prefault({}), 'Off unless asked for, and may change.'),
   checkpoint: key(CheckpointSchema.prefault({}), 'Tools for sleep levels 3 and 4.'),
 });
 

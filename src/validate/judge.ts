@@ -17,7 +17,13 @@ const PROCESS_SLACK_MIB = 16;
 const ENOUGH_TOKENS = 64;
 const MIB = 1_048_576;
 
-export const levelOf = (level: TrialLevel): SleepLevel => (level === '4full' ? 4 : level);
+export function levelOf(level: TrialLevel): SleepLevel {
+  if (level === '3f') return 3;
+  return level === '4full' || level === '4f' ? 4 : level;
+}
+
+/** Whether it is tried with a stream open. What comes of it says nothing about the level by itself. */
+export const isOpen = (level: TrialLevel): boolean => level === '3f' || level === '4f';
 
 /** What of the engine's memory tells whether the level does what it promises. */
 export type Yardstick = 'gpu' | 'processes' | 'nothing';
@@ -83,6 +89,7 @@ function faultsOf(level: TrialLevel, cycle: Cycle): string[] {
   if (broken?.during === 'answer') tell(broken.why);
   if (answer !== undefined) tell(wrongAnswer(answer));
   tell(stream);
+  tell(cycle.open);
   if (keepsProcess(level) && 'pidAfter' in cycle && pidAfter !== pidBefore)
     tell(`its process was ${pidBefore} and is ${pidAfter ?? 'gone'}, and this level keeps the process`);
   if (awake !== undefined) tell(notBack(level, before, awake));

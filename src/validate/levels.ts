@@ -1,7 +1,10 @@
 import type { TrialLevel } from '../ports/verdicts.ts';
+import { levelOf } from './judge.ts';
 
 /** Every level that can be tried, in the order in which it is. */
 const TRIAL_LEVELS: readonly TrialLevel[] = [1, 2, 3, 'hybrid', 4, '4full', 5];
+/** Those that are tried only when somebody names them. */
+const NAMED_LEVELS: readonly TrialLevel[] = ['3f', '4f'];
 
 /** What stands in the way of trying a level, before anything is started; undefined: nothing. */
 export type Subject = {
@@ -22,7 +25,7 @@ export const asked = (named: readonly TrialLevel[] | undefined): readonly Asked[
 
 /** Why a level is not even tried. A level that the settings leave out is tried when somebody names it. */
 export function notTried({ level, named }: Asked, subject: Subject): string | undefined {
-  const plain = level === '4full' ? 4 : level;
+  const plain = levelOf(level);
   if (!subject.works.includes(plain)) return `this version cannot do level ${plain} for ${subject.backend}`;
   if (level === '4full' && !subject.sleepsItself && !named)
     return 'it is level 4 here: the engine has no sleep of its own that could go first';
@@ -39,7 +42,7 @@ export function levelsIn(text: string): readonly TrialLevel[] | { readonly unkno
       .toLowerCase()
       .replace(/^l(?=\d)/, ''),
   )) {
-    const level = TRIAL_LEVELS.find((known) => String(known) === word);
+    const level = [...TRIAL_LEVELS, ...NAMED_LEVELS].find((known) => String(known) === word);
     if (level === undefined) return { unknown: word };
     if (!levels.includes(level)) levels.push(level);
   }

@@ -55,9 +55,11 @@ function movedIn(level: TrialLevel, cycle: Cycle, { modelMib }: Facts, gpuLink: 
       return mib === undefined ? {} : both({ link: gpuLink, mib });
     }
     case 3:
+    case '3f':
       return freed === undefined ? {} : both({ link: gpuLink, mib: freed });
     case 4:
     case '4full':
+    case '4f':
       return cycle.imageMib === undefined
         ? {}
         : { sleep: { link: 'disk write', mib: cycle.imageMib }, wake: { link: 'disk read', mib: cycle.imageMib } };

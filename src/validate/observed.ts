@@ -32,6 +32,8 @@ export type Cycle = {
   readonly answer?: Comparison;
   readonly answerMs?: number;
   readonly stream?: string | undefined;
+  /** What was wrong with the stream that was open while it slept. */
+  readonly open?: string | undefined;
   readonly awake?: Held;
   /** The size of the image it was on disk as. */
   readonly imageMib?: number | undefined;

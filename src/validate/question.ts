@@ -4,6 +4,8 @@ import { answerIn, streamIn, type Answer } from './answers.ts';
 
 const TOKENS = 64;
 const STREAM_TOKENS = 16;
+/** Long enough that an engine is in the middle of it when it sleeps. */
+const OPEN_TOKENS = 512;
 const SHOWN = 200;
 
 /** Long enough that every layer has work with it, and open enough that a model can go on for a while. */
@@ -45,6 +47,29 @@ export class Questioner {
     return { kind: 'none', why: last };
   }
 
+  /** Begins a long streamed answer; undefined where the model writes no text. */
+  open(asking: Asking): OpenStream | undefined {
+    const way = this.#way;
+    if (way === undefined || way.path === EMBEDDINGS) return undefined;
+    const { logprobs: _none, top_logprobs: _neither, ...plain } = way.json;
+    const { promise: begun, resolve } = Promise.withResolvers<void>();
+    const lines: string[] = [];
+    let open = true;
+    const onLine = (line: string): void => {
+      lines.push(line);
+      if (line.startsWith('data:')) resolve();
+    };
+    const json = { ...plain, ignore_eos: true, max_tokens: OPEN_TOKENS, stream: true };
+    const end = post(asking, way.path, json, onLine).then((said) => {
+      open = false;
+      resolve();
+      if (said.kind !== 'answered' || said.status >= 300) return { wrong: failed(said, asking.limitMs) };
+      const { text, ended } = streamIn(lines.join('\n'));
+      return ended ? { text } : { wrong: 'it broke off before its end' };
+    });
+    return { begun, isOpen: () => open, end };
+  }
+
   /** What is wrong with a streamed answer; undefined when it is as it should be, and where the model writes no text. */
   async stream(asking: Asking): Promise<string | undefined> {
     const way = this.#way;
@@ -57,6 +82,15 @@ export class Questioner {
     return text.trim() === '' ? 'a stream had nothing in it' : undefined;
   }
 }
+
+/** A stream that is open. */
+export type OpenStream = {
+  /** Settles once a part of it has come, or none will. */
+  readonly begun: Promise<void>;
+  /** Whether it has not come to its end, as far as we know. */
+  readonly isOpen: () => boolean;
+  readonly end: Promise<{ readonly text: string } | { readonly wrong: string }>;
+};
 
 const EMBEDDINGS = '/v1/embeddings';
 
@@ -77,10 +111,15 @@ function ways(): readonly Way[] {
   ];
 }
 
-function post({ http, backend, limitMs, signal }: Asking, path: string, json: object): Promise<EngineAnswer> {
+function post(
+  { http, backend, limitMs, signal }: Asking,
+  path: string,
+  json: object,
+  onLine?: (line: string) => void,
+): Promise<EngineAnswer> {
   const { origin, headers, servedName: model } = backend;
   const body = model === undefined ? json : { model, ...json };
-  return http.call({ method: 'POST', url: origin + path, headers, json: body, limitMs, signal });
+  return http.call({ method: 'POST', url: origin + path, headers, json: body, limitMs, signal, onLine });
 }
 
 /** A server that does not offer this, or not with these words, says so with one of these. */

@@ -9,9 +9,9 @@ import type { TrialLevel } from '../ports/verdicts.ts';
 import type { Answer } from './answers.ts';
 import { compare, type Comparison } from './compare.ts';
 import { look } from './held.ts';
-import { judge, levelOf, notBack, stillHeld, yardstickOf } from './judge.ts';
+import { isOpen, judge, levelOf, notBack, stillHeld, yardstickOf } from './judge.ts';
 import type { Cycle, Held, Result } from './observed.ts';
-import { Questioner, type Asking } from './question.ts';
+import { Questioner, type Asking, type OpenStream } from './question.ts';
 
 export type TrialMeans = {
   readonly clock: Clock;
@@ -94,6 +94,8 @@ class Trial {
   readonly #questioner = new Questioner();
   #epoch = 0;
   #answerMs: number;
+  /** What the stream says that is open while it sleeps, when it is not put to sleep. */
+  #said = '';
 
   constructor(terms: TrialTerms, means: TrialMeans, signal: AbortSignal) {
     this.#terms = terms;
@@ -170,7 +172,27 @@ class Trial {
       );
     const stream = await this.#questioner.stream(this.#asking());
     if (stream !== undefined) throw this.#unsound(`before any sleep, ${stream}`);
+    if (isOpen(this.#terms.level)) {
+      const whole = await this.#open().end;
+      if ('wrong' in whole) throw this.#unsound(`before any sleep, a long stream: ${whole.wrong}`);
+      this.#said = whole.text;
+    }
     return first;
+  }
+
+  #open(): OpenStream {
+    const open = this.#questioner.open(this.#asking());
+    if (open === undefined) throw new Untried('place', 'it writes no text, so no stream can be open');
+    return open;
+  }
+
+  /** What is wrong with a stream that was open while it slept. */
+  async #faultOf(open: OpenStream): Promise<string | undefined> {
+    const end = await open.end;
+    if ('wrong' in end) return `the stream that was open did not go on: ${end.wrong}`;
+    return end.text === this.#said
+      ? undefined
+      : 'the stream that was open says something else than it does without a sleep';
   }
 
   async #cycle(number: number, before: Held, sample: Answer): Promise<Cycle> {
@@ -180,6 +202,8 @@ class Trial {
     const pidBefore = driver.running?.pid;
     let cycle: Cycle = { before, pidBefore };
     this.#tell(`it is put to sleep${of}`);
+    const open = isOpen(level) ? this.#open() : undefined;
+    await open?.begun;
     try {
       cycle = { ...cycle, sleep: await this.#sleep(), imageMib: this.#imageMib() };
     } catch (error) {
@@ -189,6 +213,8 @@ class Trial {
     }
     const asleep = await this.#settled((held) => stillHeld(level, before, held));
     cycle = { ...cycle, asleep };
+    if (open?.isOpen() === false)
+      throw new Untried('place', 'the stream was over before it slept: it is too quick to be tried so');
     this.#tell(`it is woken${of}`);
     try {
       const wake = await this.#order(limits.wakeMs, 'the wake', (order) => this.#wake(order));
@@ -198,6 +224,8 @@ class Trial {
       return { ...cycle, broken: { during: 'wake', why: wordsOf(error) } };
     }
     this.#tell(`it answers after the wake${of}`);
+    // Beside another one an answer is worked on in other steps, and may part from what it was.
+    if (open !== undefined) cycle = { ...cycle, open: await this.#faultOf(open) };
     const from = clock.now();
     if (driver.backend === undefined)
       return { ...cycle, broken: { during: 'answer', why: 'it has ended as soon as it was awake' } };
@@ -218,7 +246,7 @@ class Trial {
     const plain = levelOf(level);
     return plain === 5
       ? this.#order(limits.stopMs, 'the stop', (order) => driver.stop(order))
-      : this.#order(limits.sleepMs, 'the sleep', (order) => driver.sleep(plain, order));
+      : this.#order(limits.sleepMs, 'the sleep', (order) => driver.sleep(plain, { ...order, open: isOpen(level) }));
   }
 
   #wake(order: Order): Promise<Done> {

@@ -3,7 +3,7 @@ import { KEYS_OF_POLICIES } from '../policy-schema.ts';
 import { eachModel, type Check } from './check.ts';
 
 /** What somebody wrote and nothing reads. */
-export const unusedKeys: Check = ({ config: { policy }, wrote }) => {
+export const unusedKeys: Check = ({ config: { policy, experimental }, wrote }) => {
   const unused: (readonly [path: Path, why: string])[] = [
     ...KEYS_OF_POLICIES.filter(({ policies }) => !policies.includes(policy.policy_type)).map(
       ({ key, policies }) =>
@@ -17,6 +17,11 @@ export const unusedKeys: Check = ({ config: { policy }, wrote }) => {
     for (const key of ['drain_timeout_secs', 'drain_replays'])
       unused.push([['policy', key], 'has no effect, since "drain_deadline": "wait" never cuts']);
   }
+  if (experimental.freeze_drain && (policy.policy_type !== 'slack' || !policy.drain_before_switch))
+    unused.push([
+      ['experimental', 'freeze_drain'],
+      'has no effect: it needs "policy_type": "slack" and "drain_before_switch": true',
+    ]);
   if (policy.idle_target === undefined)
     unused.push([['policy', 'idle_target_after_secs'], 'has no effect, since there is no "idle_target"']);
   return unused.filter(([path]) => wrote(path)).map(([path, message]) => ({ path, message }));

@@ -78,6 +78,7 @@ export const SETTINGS = {
   record_trace_max_mib: 'never',
   journal_entries: 'never',
   gpu: { capacity_mib: 'never', nvidia_smi_path: 'never', read_timeout_secs: 'never', free_timeout_secs: 'next_start' },
+  experimental: 'at_once',
   checkpoint: 'never',
 } as const satisfies Record<Setting, When | Readonly<Record<string, When>>>;
 
