@@ -133,7 +133,10 @@ export class CriuCheckpoints implements Checkpoints {
     if (images === undefined) throw new CheckpointError(NO_TABLE);
     const image = await images.adopt(path, { listing, bytes });
     const release = await host.hold(child, port);
-    const saved = new SavedEngine({ of: child, port, image, release, connected, kept, engine }, this.#means);
+    const saved = new SavedEngine(
+      { of: child, port, image, release, connected, open: connected, kept, engine },
+      this.#means,
+    );
     this.#asleep.add(saved);
     return saved;
   }

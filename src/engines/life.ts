@@ -43,10 +43,10 @@ export class Life implements Sleeper {
   /** Whether the end of the process is news: from its readiness to the first stop, but for the time in which it is let go. */
   #watched = false;
   #isLetGo = false;
+  /** Whether it was put to sleep with requests in flight, so that connections to it outlive its process. */
+  #open = false;
   /** How deep it sleeps, or was to sleep. */
   nap: NapLevel | undefined;
-  /** Whether it was put to sleep with requests in flight, so that connections to it outlive its process. */
-  open = false;
   /** Whether it has put itself to sleep while it counts as awake. */
   dozes = false;
   /** The stop that is under way. */
@@ -153,17 +153,17 @@ export class Life implements Sleeper {
     if (child.hasExited) void child.exited.then((exit) => this.#exited(child, exit));
   }
 
-  /** Requests can go to it from now on. */
-  rouse(): void {
+  /** Requests can go to it from now on. False where those that were in flight go on with the backend that they know. */
+  rouse(): boolean {
     const { servedName, headers } = this.#terms.family;
     if (this.#gone.signal.aborted) this.#gone = new AbortController();
     this.nap = undefined;
     this.#watched = true;
-    // Those that were in flight go on with the backend that they know.
-    const goesOn = this.open && this.#backend !== undefined;
-    this.open = false;
-    if (goesOn) return;
+    const goesOn = this.#open && this.#backend !== undefined;
+    this.#open = false;
+    if (goesOn) return false;
     this.#backend = { origin: this.origin, servedName, headers, gone: this.#gone.signal };
+    return true;
   }
 
   /** One that another catnap has put to sleep. At level 4 it is on disk, and has no end to be heard of. */
@@ -179,9 +179,15 @@ export class Life implements Sleeper {
     return this.#means.processes.release(this.#child);
   }
 
+  /** It is put to sleep, `open` with requests in flight. */
+  rest(open: boolean): void {
+    if (open) this.#open = true;
+    else this.hush('the engine is being put to sleep');
+  }
+
   /** Connections to it are closed: some engines do not end while one is open, and none is of use once it sleeps. */
   hush(why: string): void {
-    this.open = false;
+    this.#open = false;
     this.#backend = undefined;
     this.#gone.abort(new DriverError(why));
   }
@@ -205,7 +211,7 @@ export class Life implements Sleeper {
   }
 
   #exited(child: Child, exit: Exit): void {
-    if (this.open && this.#isLetGo) return;
+    if (this.#open && this.#isLetGo) return;
     this.hush('the engine has ended');
     if (!this.#watched) return;
     this.#watched = false;

@@ -122,8 +122,7 @@ export class SupervisedDriver implements Driver {
   /** Its connections are closed first, but for those of requests in flight: nothing else may reach an engine that is on its way to sleep. */
   async sleep(level: NapLevel, order: Order): Promise<Done> {
     const life = this.#living();
-    if (order.open === true) life.open = true;
-    else life.hush('the engine is being put to sleep');
+    life.rest(order.open === true);
     life.nap = level;
     return unlessAborted(this.#means.sleeps.sleep(level, life, order), order.signal);
   }
@@ -293,9 +292,7 @@ export class SupervisedDriver implements Driver {
 
   /** Requests can go to it from now on. For as long as they can, it is looked at whether it sleeps all the same. */
   #rouse(life: Life): void {
-    const isWatched = life.open;
-    life.rouse();
-    if (isWatched) return;
+    if (!life.rouse()) return;
     const { doze } = this.#family;
     const gone = life.backend?.gone;
     if (doze === undefined || gone === undefined) return;
