@@ -234,8 +234,7 @@ export class App {
     if (this.#processes.host.table === undefined)
       throw new Error('on this system a process cannot be told from another one: engines cannot be handed over');
     const left = await this.#supervisor.handOver(withinMs, settled);
-    await this.#costs.close();
-    await this.#footprints.close();
+    await Promise.all([this.#costs.close(), this.#footprints.close()]);
     await this.#processes.close();
     return handoverOf(left, this.#config.state_dir, this.#options.version, this.#stages);
   }
@@ -251,8 +250,9 @@ export class App {
   }
 
   #takeOver(handover: Handover): Promise<void> {
-    const means = { drivers: this.#driversOf(this.#config), overrides: this.#overrides, absent: this.#absent };
-    return this.#supervisor.takeOver(termsOfTaking(handover, this.#config, { ...means, plans: this.#plans }));
+    const [config, { version }] = [this.#config, this.#options];
+    const means = { drivers: this.#driversOf(config), overrides: this.#overrides, absent: this.#absent, version };
+    return this.#supervisor.takeOver(termsOfTaking(handover, config, { ...means, plans: this.#plans }));
   }
 
   /** After a handover: its ports, for another one to listen on. Whoever looks on is sent there, and what is open has this long to end. */

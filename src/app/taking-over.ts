@@ -1,5 +1,5 @@
 import { isAnother, modelOf } from '../config/definition.ts';
-import type { Config } from '../config/schema.ts';
+import type { Config, ModelConfig } from '../config/schema.ts';
 import { stagesOf, type Counts } from '../config/stages.ts';
 import type { EngineId } from '../core/kinds.ts';
 import type { HandedModel, HandedStage, Handover } from '../ports/handover.ts';
@@ -50,24 +50,30 @@ const changed = (stage: string): Error =>
 
 /** How the engines of another catnap are taken over: each with the settings it was started with, compared with those of now. */
 export function termsOfTaking(
-  { stages }: Handover,
+  { stages, catnap }: Handover,
   config: Config,
-  { plans, ...means }: EngineMeans & { readonly plans: readonly StagePlan[] },
+  { plans, version, ...means }: EngineMeans & { readonly plans: readonly StagePlan[]; readonly version: string },
 ): TakeOver {
   const specOf: TakeOver['specOf'] = (id, model, definition) => {
-    const settings = modelOf(definition);
+    // Another version may have other settings: what it has written is only used where there is nothing else.
+    const settings = (catnap === version ? undefined : settingsNow(model, config, plans)) ?? modelOf(definition);
     return { ...engineOf({ model, replica: replicaIn(id), settings }, config, means), definition };
   };
   const all = stages.flatMap(({ models }) => models);
-  const anew = all.filter((handed) => isAnew(handed, config, plans)).map(({ model }) => model);
+  const known = catnap === version ? all : [];
+  const anew = known.filter((handed) => isAnew(handed, config, plans)).map(({ model }) => model);
   return { stages, anew, specOf, limitMs: ms(config.stall_probe_timeout_secs) };
 }
 
-function isAnew({ model, running }: HandedModel, { models }: Config, plans: readonly StagePlan[]): boolean {
+function isAnew({ model, running }: HandedModel, config: Config, plans: readonly StagePlan[]): boolean {
+  const now = settingsNow(model, config, plans);
+  return now !== undefined && running.some(({ definition }) => isAnother(modelOf(definition), now));
+}
+
+/** What the config says of a model now; undefined: nothing any more. */
+function settingsNow(model: string, { models }: Config, plans: readonly StagePlan[]): ModelConfig | undefined {
   const written = Object.hasOwn(models, model) ? models[model] : undefined;
-  if (written === undefined) return false;
-  const now = onGpus(written, plans.find((plan) => plan.models.includes(model))?.gpus ?? []);
-  return running.some(({ definition }) => isAnother(modelOf(definition), now));
+  return written && onGpus(written, plans.find((plan) => plan.models.includes(model))?.gpus ?? []);
 }
 
 const replicaIn = (id: EngineId): number => Number(id.slice(id.lastIndexOf('#') + 1));

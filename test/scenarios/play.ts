@@ -81,6 +81,12 @@ export class Play implements Hooks {
         });
       case 'reload':
         return this.#reload(line);
+      case 'stand-still':
+        return this.#post({ kind: 'standstill-asked' });
+      case 'go-on':
+        return this.#post({ kind: 'standstill-over' });
+      case 'restart':
+        return this.#restart(line);
       case 'leave':
         return this.#post({ kind: 'ticket-abandoned', ...this.#ticket(line) });
       case 'settle':
@@ -170,6 +176,17 @@ export class Play implements Hooks {
     const models = this.#models.filter(({ model }) => names.includes(model));
     const anew = line.text('anew', '').split(',').filter(Boolean).map(modelId);
     this.#post({ kind: 'models-set', options: { ...this.#rules(), models }, anew });
+  }
+
+  /** Another catnap takes the engines over, with these models, or with all; some of them with other engines. */
+  #restart(line: Line): void {
+    const names = line.text('models', this.#models.map(({ model }) => model).join()).split(',');
+    const models = this.#models.filter(({ model }) => names.includes(model));
+    const anew = line.text('anew', '').split(',').filter(Boolean).map(modelId);
+    const capacity = line.option('capacity', this.#stage.option('capacity', 1));
+    const { isStill } = this.#playing;
+    this.#say(isStill ? 'let go' : 'somebody is on the way');
+    if (isStill) this.#playing.succeed({ ...this.#rules(), models, capacity }, anew);
   }
 
   #idleTarget(): IdleTarget | undefined {

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Commons } from '../../src/core/commons.ts';
-import { atRest, engineDueAt, newEngine, stepEngine } from '../../src/core/engine.ts';
+import { atRest, engineDueAt, handedEngine, newEngine, stepEngine } from '../../src/core/engine.ts';
 import { POLICIES } from '../../src/core/policy/index.ts';
 import { Stage } from '../../src/core/stage.ts';
 
@@ -13,10 +13,20 @@ export type CoreUnderTest = {
   readonly engineDueAt: typeof engineDueAt;
   readonly atRest: typeof atRest;
   readonly newEngine: typeof newEngine;
+  readonly handedEngine: typeof handedEngine;
   readonly POLICIES: typeof POLICIES;
 };
 
-export const realCore: CoreUnderTest = { Stage, Commons, stepEngine, engineDueAt, atRest, newEngine, POLICIES };
+export const realCore: CoreUnderTest = {
+  Stage,
+  Commons,
+  stepEngine,
+  engineDueAt,
+  atRest,
+  newEngine,
+  handedEngine,
+  POLICIES,
+};
 
 /** Loads a copy of `src/core` from another folder. */
 export async function loadCore(folder: string): Promise<CoreUnderTest> {

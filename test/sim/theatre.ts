@@ -5,6 +5,7 @@ import type { ModelTerms } from '../../src/core/member.ts';
 import type { StageEffect, StageEvent, StageOptions } from '../../src/core/stage-events.ts';
 import type { Took } from '../../src/core/swap.ts';
 import type { CoreUnderTest } from './core-under-test.ts';
+import { handedMember } from './successor.ts';
 
 /** What the theatre's owner sees and does. The owner is the clock, the hardware and the clients. */
 export type Hooks = {
@@ -22,7 +23,7 @@ type Seat = { readonly id: EngineId; readonly model: ModelId; readonly rules: En
 
 /** The production stage and engines, wired as their owners wire them: a mailbox, goals handed on at once, moves told to the stage. */
 export class Theatre {
-  readonly stage: Stage;
+  #stage: Stage;
   readonly #core: CoreUnderTest;
   readonly #hooks: Hooks;
   readonly #seats = new Map<EngineId, Seat>();
@@ -34,8 +35,36 @@ export class Theatre {
     this.#core = core;
     this.#hooks = hooks;
     this.#rules = rules;
-    this.stage = new core.Stage(options);
+    this.#stage = new core.Stage(options);
     this.#seat(options.models);
+  }
+
+  get stage(): Stage {
+    return this.#stage;
+  }
+
+  /** Whether the stage stands still, and no engine is on its way anywhere. */
+  get isStill(): boolean {
+    const rests = ({ engine }: Seat): boolean => engine.phase.kind === 'awake' || this.#core.atRest(engine.phase);
+    return this.stage.isStill && [...this.#seats.values()].every(rests);
+  }
+
+  /** The stage lets go, and another one takes its place. Gives those engines that go on. */
+  succeed(options: StageOptions, anew: readonly ModelId[]): ReadonlySet<EngineId> {
+    const { mode, members } = this.stage;
+    this.post({ kind: 'let-go' });
+    const running = new Set<EngineId>();
+    for (const seat of this.#seats.values()) {
+      const { phase } = seat.engine;
+      const goesOn = phase.kind === 'awake' || phase.kind === 'asleep';
+      if (goesOn) running.add(seat.id);
+      seat.engine = goesOn ? this.#core.handedEngine(phase, this.#hooks.now()) : this.#core.newEngine;
+    }
+    const models = Array.from(members.values(), (member) => handedMember(member, (id) => this.engine(id)));
+    this.#stage = new this.#core.Stage(options);
+    this.#seat(options.models);
+    this.post({ kind: 'handed-over', mode, models, anew });
+    return running;
   }
 
   get engines(): readonly EngineId[] {
