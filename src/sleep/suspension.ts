@@ -28,6 +28,12 @@ export class BeyondRepair extends DriverError {}
 
 type Held = { readonly pid: number; readonly uuid: string; readonly mib: number };
 
+type Around = {
+  readonly everyone: readonly number[];
+  readonly held: readonly Held[];
+  readonly likely: ReadonlySet<number>;
+};
+
 /** Those that were on the GPU, and how much they need of each to come back. */
 export type Frozen = { readonly pids: readonly number[]; readonly needs: Needs };
 
@@ -59,12 +65,13 @@ export class Suspension {
   /** Whether any of its processes is on a GPU. Where neither the driver nor what they have mapped tells, each is asked. */
   async concerns(sleeper: Sleeper, signal: AbortSignal): Promise<boolean> {
     const { gpu, cuda } = this.#means;
-    if ((await this.#likely(sleeper, ANY_AGE_MS)).size > 0) return true;
+    if ((await this.#around(sleeper, ANY_AGE_MS)).likely.size > 0) return true;
     const sight = await gpu.read(0);
     if (sight.kind === 'absent' || (sight.kind === 'read' && sight.reading.devices.length === 0)) return false;
-    if ((await this.#likely(sleeper, RECENT_MS)).size > 0) return true;
+    const around = await this.#around(sleeper, RECENT_MS);
+    if (around.likely.size > 0) return true;
     if ((await cuda.hindrance()) !== undefined || !(await cuda.hasSteps())) return false;
-    return (await this.#users(sleeper, signal)).length > 0;
+    return (await this.#users(sleeper, signal, around)).length > 0;
   }
 
   /** Why this engine cannot be frozen now, as far as is known without a look; there is one while it is being locked. */
@@ -77,8 +84,8 @@ export class Suspension {
     const { cuda } = this.#means;
     const unusable = await cuda.hindrance();
     if (unusable !== undefined) return unusable;
-    const likely = await this.#likely(sleeper, ANY_AGE_MS);
-    const pids = likely.size > 0 ? [...likely] : await this.#users(sleeper, signal);
+    const { likely } = await this.#around(sleeper, ANY_AGE_MS);
+    const pids = likely.size > 0 ? [...likely] : await this.#users(sleeper, signal, await this.#around(sleeper));
     if (pids.length === 0) return `no process of ${sleeper.name} uses CUDA`;
     if (pids.length > 1 && !(await cuda.hasSteps()))
       return `this cuda-checkpoint freezes one process at a time, and ${sleeper.name} uses CUDA in ${pids.length} (driver 555 and later can)`;
@@ -87,7 +94,7 @@ export class Suspension {
 
   /** What it holds on the GPU now goes to host memory, if only for a while. */
   async lackOfMemory(sleeper: Sleeper): Promise<string | undefined> {
-    return this.#lackFor(await this.#held(sleeper, ANY_AGE_MS));
+    return this.#lackFor(await this.#held(await sleeper.child.members(), ANY_AGE_MS));
   }
 
   async #lackFor(held: readonly Held[]): Promise<string | undefined> {
@@ -114,7 +121,8 @@ export class Suspension {
    * where the look finds a reason to; whoever else it finds is locked after it.
    */
   async #lock(sleeper: Sleeper, on: CudaOrder): Promise<readonly number[]> {
-    const sure = listed(await this.#held(sleeper, ANY_AGE_MS));
+    // All that there are were found a moment ago, when it was looked for hindrances.
+    const sure = listed(await this.#held(await on.child.members(), ANY_AGE_MS));
     const [locked, noted] = await Promise.allSettled([
       this.#orBack('lock', sure, ['unlock'], on),
       this.note(sleeper, on.signal, sure),
@@ -162,10 +170,11 @@ export class Suspension {
     signal: AbortSignal,
     sure: readonly number[] = [],
   ): Promise<{ readonly pids: readonly number[] }> {
-    const held = await this.#held(sleeper);
+    const around = await this.#around(sleeper);
+    const { held } = around;
     const lack = await this.#lackFor(held);
     if (lack !== undefined) throw new DriverError(`${sleeper.name} cannot be frozen: ${lack}`);
-    const pids = [...new Set([...sure, ...(await this.#users(sleeper, signal, { maxAgeMs: RECENT_MS, sure }))])];
+    const pids = [...new Set([...sure, ...(await this.#users(sleeper, signal, around, sure))])];
     if (pids.length === 0) throw new DriverError(`no process of ${sleeper.name} uses CUDA any more`);
     this.#frozen = { pids, needs: byDevice(held) };
     return this.#frozen;
@@ -227,36 +236,36 @@ export class Suspension {
     }
   }
 
-  async #held(sleeper: Sleeper, maxAgeMs = 0): Promise<readonly Held[]> {
-    return this.#heldBy(await sleeper.child.everyone(), maxAgeMs);
+  /** All of its processes, and who of them is on a GPU: by what the driver lists, and by what they have mapped. */
+  async #around(sleeper: Sleeper, maxAgeMs = 0): Promise<Around> {
+    // The look at the processes and the look at the GPU take about as long.
+    const everyone = sleeper.child.everyone();
+    const [held, mapped] = await Promise.all([
+      this.#held(everyone, maxAgeMs),
+      everyone.then((pids) => this.#means.machine.mapsGpu(pids)),
+    ]);
+    return { everyone: await everyone, held, likely: new Set([...held.map(({ pid }) => pid), ...mapped]) };
   }
 
-  async #heldBy(pids: readonly number[], maxAgeMs: number): Promise<readonly Held[]> {
-    const sight = await holdersOf(this.#means.gpu, maxAgeMs);
+  async #held(of: readonly number[] | Promise<readonly number[]>, maxAgeMs: number): Promise<readonly Held[]> {
+    const [pids, sight] = await Promise.all([of, holdersOf(this.#means.gpu, maxAgeMs)]);
     if (sight.kind !== 'read') return [];
     return sight.processes.flatMap(({ pid, uuid, usedMib = 0 }) =>
       pids.includes(pid) ? [{ pid, uuid, mib: usedMib }] : [],
     );
   }
 
-  /** By what the driver lists, and by what they have mapped. */
-  async #likely(sleeper: Sleeper, maxAgeMs = 0): Promise<ReadonlySet<number>> {
-    const everyone = await sleeper.child.everyone();
-    const [held, mapped] = await Promise.all([this.#heldBy(everyone, maxAgeMs), this.#means.machine.mapsGpu(everyone)]);
-    return new Set([...held.map(({ pid }) => pid), ...mapped]);
-  }
-
   /** Those that run CUDA now: whom the driver lists with memory, and of the others that are likely, or of all where nothing tells, who says so when asked. */
   async #users(
     sleeper: Sleeper,
     signal: AbortSignal,
-    { maxAgeMs = 0, sure = [] }: { maxAgeMs?: number; sure?: readonly number[] } = {},
+    { everyone, held, likely }: Around,
+    sure: readonly number[] = [],
   ): Promise<readonly number[]> {
     const { cuda } = this.#means;
-    const likely = await this.#likely(sleeper, maxAgeMs);
     if (likely.size > 0 && !(await cuda.hasSteps())) return [...likely];
-    const known = new Set([...sure, ...listed(await this.#held(sleeper, RECENT_MS))]);
-    const open = likely.size > 0 || known.size > 0 ? [...likely] : await sleeper.child.everyone();
+    const known = new Set([...sure, ...listed(held)]);
+    const open = likely.size > 0 || known.size > 0 ? [...likely] : everyone;
     const asked = open.filter((pid) => !known.has(pid));
     const states = await Promise.all(asked.map((pid) => cuda.stateOf(pid, { child: sleeper.child, signal })));
     const odd = states.find((state) => state !== undefined && state !== 'running');
