@@ -67,8 +67,8 @@ export class CudaCheckpoint {
   async act(action: CudaAction, pid: number, on: CudaOrder): Promise<void> {
     const { stepMs } = this.#means;
     // Drivers that know the step need not know a limit for it; ours on the whole program holds all the same.
-    const limits = (await this.hasSteps()) && this.#steps?.limits === true;
-    const limit = action === 'lock' && limits ? ['--timeout', String(LOCK_MS)] : [];
+    const limits = action === 'lock' && (await this.hasSteps()) && this.#steps?.limits === true;
+    const limit = limits ? ['--timeout', String(LOCK_MS)] : [];
     // Steps that move no memory take a start of CUDA, and what they wait for.
     const limitMs = action === 'lock' ? Math.min(stepMs, LOCK_MS + STATE_MS) : stepMs;
     await this.#do(action, ['--action', action, '--pid', String(pid), ...limit], limitMs, pid, on);
