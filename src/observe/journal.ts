@@ -14,6 +14,8 @@ const MOST_SWAPS = 1_000;
 
 /** The last facts, in memory. Numbers only grow, so a reader knows what it has missed. */
 export class Journal implements Reporter {
+  /** Which catnap's numbers these are: another one begins at 1 again. */
+  readonly run: string;
   readonly #clock: Clock;
   readonly #limit: number;
   readonly #ring: JournalEntry[] = [];
@@ -24,6 +26,7 @@ export class Journal implements Reporter {
   constructor(limit: number, clock: Clock) {
     this.#limit = limit;
     this.#clock = clock;
+    this.run = clock.wallTime().getTime().toString(36);
   }
 
   /** The number of the newest entry; 0 when there is none. */

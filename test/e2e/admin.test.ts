@@ -251,7 +251,7 @@ test('what happens is told as it happens, and again to whoever comes back', asyn
   };
   const all = await read('0', '"to":"b"');
   expect(all).toContain('event: swap-planned');
-  const [, id = ''] = /id: (\d+)\nevent: swap-planned\ndata: [^\n]*"to":"b"/.exec(all) ?? [];
+  const [, id = ''] = /id: (\S+)\nevent: swap-planned\ndata: [^\n]*"to":"b"/.exec(all) ?? [];
   const rest = await read(id, '"to":"b"');
   expect(rest).not.toContain('"to":"a","from":[]');
   const { swaps } = SwapList.parse(JSON.parse((await catnap.get('/v1/admin/swaps')).text));

@@ -14,6 +14,8 @@ import { countOf, readFlag, wholeOf } from './query.ts';
 export type Entry = { readonly seq: number; readonly at: Date; readonly fact: Fact };
 
 export interface History {
+  /** Whose numbers these are, without a dot. */
+  readonly run: string;
   readonly last: number;
   /** The oldest ones first, at most so many. */
   since(seq: number, most?: number): { readonly entries: readonly Entry[]; readonly missed: number };
@@ -43,14 +45,14 @@ export function history(deps: ControlDeps): Hono<Visited> {
 
   app.get(`${ADMIN}/events`, (c) => {
     const given = c.req.header('last-event-id') ?? c.req.query('after');
-    const from = given === undefined ? journal.last : wholeOf(given);
-    if (Number.isNaN(from)) {
+    const asked = given === undefined ? { from: journal.last, isOurs: true } : place(given, journal);
+    if (asked === undefined) {
       return refuse(c, 'invalid_request', 'Last-Event-ID must be the id of an event, or 0 for all that are kept.');
     }
     const isHis = hisOf(deps, visitorOf(c).mayUse);
     return eventStream(c, deps, (push) => {
-      // Ids of an earlier catnap say nothing about this one's.
-      let seen = from > journal.last ? 0 : from;
+      let seen = asked.from;
+      if (!asked.isOurs) push('event: missed\ndata: {"missed":null}\n\n');
       let isLive = false;
       const tell = (most?: number): void => {
         const { entries, missed } = journal.since(seen, most);
@@ -59,7 +61,9 @@ export function history(deps: ControlDeps): Hono<Visited> {
         for (const { seq, at, fact: whole } of entries) {
           const fact = isHis === undefined ? whole : factFor(whole, isHis);
           if (fact === undefined) continue;
-          push(`id: ${seq}\nevent: ${fact.kind}\ndata: ${JSON.stringify({ at: at.toISOString(), ...fact })}\n\n`);
+          push(
+            `id: ${journal.run}.${seq}\nevent: ${fact.kind}\ndata: ${JSON.stringify({ at: at.toISOString(), ...fact })}\n\n`,
+          );
         }
       };
       const more = (): void => {
@@ -103,6 +107,15 @@ export function history(deps: ControlDeps): Hono<Visited> {
   });
 
   return app;
+}
+
+/** Where a reader goes on. An id of another catnap says nothing about our numbers, so he gets all there is. */
+function place(given: string, { run, last }: History): { readonly from: number; readonly isOurs: boolean } | undefined {
+  const dot = given.indexOf('.');
+  const seq = wholeOf(given.slice(dot + 1));
+  if (Number.isNaN(seq) || dot === 0) return undefined;
+  const isOurs = dot < 0 ? seq <= last : given.slice(0, dot) === run;
+  return { from: isOurs ? Math.min(seq, last) : 0, isOurs };
 }
 
 function follow(

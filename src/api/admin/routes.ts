@@ -173,8 +173,8 @@ export const ROUTES: readonly Route[] = [
     path: `${ADMIN}/events`,
     summary: 'What happens, as it happens.',
     description:
-      'Server-sent events, one per fact, with the kind of the fact as the event and its number as the id. With `Last-Event-ID` those after it come first, as far as they are kept (`journal_entries`); an event `missed` says how many are not.',
-    query: [{ name: 'after', type: 'integer', description: 'The same as Last-Event-ID.' }],
+      'Server-sent events, one per fact, with the kind of the fact as the event; the id is `RUN.NUMBER`, of this run of catnap. With `Last-Event-ID` those after it come first, as far as they are kept (`journal_entries`); an event `missed` says how many are not, or null where the id is of another run.',
+    query: [{ name: 'after', type: 'string', description: 'The same as Last-Event-ID; 0 for all that are kept.' }],
     answer: 'text/event-stream',
     errors: ['invalid_request'],
   },

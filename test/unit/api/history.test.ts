@@ -14,6 +14,7 @@ const warned = (message: string) => ({ kind: 'warned', message }) as const;
 function watched(journal: Journal) {
   const watchers = new Set<() => void>();
   const history: History = {
+    run: journal.run,
     get last() {
       return journal.last;
     },
@@ -84,11 +85,11 @@ test('all that is kept is told, however much it is, and then what is new, once a
     // Told while the past is still on its way.
     if (text === '') journal.report(warned('new'));
     text += decoder.decode(chunk, { stream: true });
-    if (text.includes(`id: ${kept + 4}\n`) && journal.last === kept + 4) journal.report(warned('last'));
-    if (text.includes(`id: ${kept + 5}\n`)) break;
+    if (text.includes(`.${kept + 4}\n`) && journal.last === kept + 4) journal.report(warned('last'));
+    if (text.includes(`.${kept + 5}\n`)) break;
   }
   leave.abort();
-  for (const [, id] of text.matchAll(/^id: (\d+)$/gm)) ids.push(Number(id));
+  for (const [, id] of text.matchAll(/^id: \w+\.(\d+)$/gm)) ids.push(Number(id));
   const missed = [...text.matchAll(/"missed":(\d+)/g)].reduce((sum, [, count]) => sum + Number(count), 0);
   expect([ids.length + missed, ids.at(-1)]).toEqual([kept + 5, kept + 5]);
   expect(ids.every((id, at) => at === 0 || id > (ids[at - 1] ?? 0))).toBe(true);
@@ -115,4 +116,34 @@ test('swaps are kept, however much happens between them', async ({ expect }) => 
   expect(JSON.parse((await server.ask('/v1/admin/swaps')).body).swaps).toMatchObject([
     { id: 7, to: 'alpha', total_secs: 1.2 },
   ]);
+});
+
+test('an id of an earlier catnap is not taken for one of this', async ({ expect }) => {
+  const journal = new Journal(100, systemClock());
+  for (let n = 1; n <= 5; n++) journal.report(warned(`number ${n}`));
+  await using server = await listen(controlPlane(deps(view, { journal }).deps));
+  const told = async (id: string): Promise<string> => {
+    const leave = new AbortController();
+    const response = await fetch(`http://127.0.0.1:${server.port}/v1/admin/events`, {
+      headers: { 'last-event-id': id },
+      signal: leave.signal,
+    });
+    if (response.status !== 200) return `${response.status}`;
+    let text = '';
+    for await (const chunk of response.body ?? []) {
+      text += Buffer.from(chunk).toString();
+      if (text.includes('number 5')) break;
+    }
+    leave.abort();
+    return [...text.matchAll(/"missed":\w+|number \d/g)].join(' ');
+  };
+  const all = 'number 1 number 2 number 3 number 4 number 5';
+  expect([
+    await told(`${journal.run}.3`),
+    await told('earlier.3'),
+    await told('9000'),
+    await told('0'),
+    await told(`${journal.run}.x`),
+    await told('.3'),
+  ]).toEqual(['number 4 number 5', `"missed":null ${all}`, `"missed":null ${all}`, all, '400', '400']);
 });
