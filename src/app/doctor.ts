@@ -11,6 +11,7 @@ import type { SleepLevel } from '../core/kinds.ts';
 import { diagnose, type Diagnosis } from '../doctor/diagnose.ts';
 import type { EngineProgram, GpuSeen, Machine, ModelSeen, PortSeen } from '../doctor/machine.ts';
 import { diagnosisText } from '../doctor/text.ts';
+import { hasKvScales, vllmArgs } from '../engines/vllm-flags.ts';
 import { knownBad, versionOf as vllmVersion } from '../engines/vllm-version.ts';
 import type { Processes } from '../ports/process.ts';
 import type { Programs } from '../ports/programs.ts';
@@ -184,13 +185,13 @@ function modelSeen(
 /** What is known of the engine's version, before it is started. */
 function knownAgainst(name: string, model: ModelConfig, text: string | undefined): ReadonlyMap<SleepLevel, string> {
   const version = text === undefined ? undefined : vllmVersion(text);
-  if (model.backend !== 'vllm_serve' || version === undefined) return new Map();
+  if (model.backend !== 'vllm_serve') return new Map();
   const names = [model.model_path, name, model.served_model_name ?? name];
   const lora = model.extra_args.some((argument) => /^--(enable-lora|lora-modules)/.test(argument));
   return new Map(
     ([1, 2] as const).flatMap((level) => {
-      const why = knownBad(level, { version, names, lora });
-      return why === undefined ? [] : [[level, `vLLM ${text}: ${why}`] as const];
+      const why = knownBad(level, { version, names, lora, kvScales: hasKvScales(names, vllmArgs(model, {})) });
+      return why === undefined ? [] : [[level, `vLLM ${text ?? 'of an unknown version'}: ${why}`] as const];
     }),
   );
 }

@@ -86,3 +86,10 @@ function parsed(text: string | undefined): Fields {
     return {};
   }
 }
+
+/** Scales come with weights of compressed-tensors, and are used where the cache is of 8 bits. */
+export function hasKvScales(names: readonly string[], args: readonly string[]): boolean {
+  if (names.some((name) => /fp8[-_]?kv\b/i.test(name))) return true;
+  const cache = valueOf(args, ['--kv-cache-dtype', '--kv_cache_dtype']) ?? '';
+  return /^fp8/.test(cache) && valueOf(args, ['--quantization', '-q']) === 'compressed-tensors';
+}

@@ -7,7 +7,7 @@ import { has, valueOf } from './command-line.ts';
 import { answersOk, bearer, missing, surroundings } from './served.ts';
 import { leastWork } from './sign-of-life.ts';
 import type { Family } from './family.ts';
-import { vllmArgs } from './vllm-flags.ts';
+import { hasKvScales, vllmArgs } from './vllm-flags.ts';
 import { VllmSleep } from './vllm-sleep.ts';
 
 type VllmMeans = {
@@ -144,6 +144,7 @@ function ownSleepOf(
       has(launchedWith(), ['--speculative-config', '--speculative_config', '--speculative-model', '-sc']),
     lora: loraAtRunTime || has(extra, ['--enable-lora', '--enable_lora', '--lora-modules', '--lora_modules']),
     loraAtRunTime,
+    kvScales: () => hasKvScales([model_path, model, servedName], launchedWith()),
     eager: has(extra, EAGER),
     plainAllReduce: has(extra, PLAIN_ALL_REDUCE),
     extended: isExtended(config),

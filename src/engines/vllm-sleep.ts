@@ -4,7 +4,7 @@ import { DriverError } from './driver.ts';
 import { failedCall, fieldOf } from './own-calls.ts';
 import type { OwnSleep, Sleeper } from './sleeper.ts';
 import { VllmAdapters } from './vllm-adapters.ts';
-import { knownBad, versionOf } from './vllm-version.ts';
+import { knownBad, versionOf, wakesInParts, type Version } from './vllm-version.ts';
 
 export type VllmSleepTerms = {
   /** The model's path and the names it goes by. */
@@ -14,6 +14,8 @@ export type VllmSleepTerms = {
   /** Whether anything in the config speaks of LoRA adapters, and whether they can be loaded while it runs. */
   readonly lora: boolean;
   readonly loraAtRunTime: boolean;
+  /** Whether the scales of its KV cache are among the weights. */
+  readonly kvScales: () => boolean;
   /** Whether it keeps no graphs, and no shared memory of its own between GPUs. */
   readonly eager: boolean;
   readonly plainAllReduce: boolean;
@@ -67,7 +69,7 @@ export class VllmSleep implements OwnSleep {
   }
 
   async hindrance(level: 1 | 2, sleeper: Sleeper, signal: AbortSignal): Promise<string | undefined> {
-    const { names, speculates, lora, loraAtRunTime } = this.#terms;
+    const { names, speculates, lora, loraAtRunTime, kvScales } = this.#terms;
     if (level === 2 && speculates()) return 'vLLM does not load the weights of a draft model again after level 2';
     if (level === 2 && lora && !loraAtRunTime)
       return 'adapters are lost at level 2, and can only be loaded again with VLLM_ALLOW_RUNTIME_LORA_UPDATING=True in `env`';
@@ -75,9 +77,9 @@ export class VllmSleep implements OwnSleep {
       this.#get('/version', sleeper, signal),
       this.#get('/is_sleeping', sleeper, signal),
     ]);
-    const text = String(fieldOf(said, 'version'));
+    const text = String(fieldOf(said, 'version') ?? 'of an unknown version');
     const version = versionOf(text);
-    const bad = version === undefined ? undefined : knownBad(level, { version, names, lora });
+    const bad = knownBad(level, { version, names, lora, kvScales: kvScales() });
     if (bad !== undefined) return `vLLM ${text} cannot be put to level ${level}: ${bad}`;
     if (sleeping.kind === 'answered' && sleeping.status === 404)
       return 'vLLM has no sleep routes: VLLM_SERVER_DEV_MODE does not reach it, or it is older than 0.7';
@@ -95,10 +97,17 @@ export class VllmSleep implements OwnSleep {
   }
 
   async resume(part: 'weights' | 'kv_cache' | 'all', sleeper: Sleeper, signal: AbortSignal): Promise<void> {
-    const query = part === 'all' ? '' : `?tags=${part}`;
+    const inParts = part !== 'all' && wakesInParts(await this.#version(sleeper, signal));
+    // One that wakes as a whole has done so with its weights, which are filled afterwards all the same.
+    if (part === 'kv_cache' && !inParts) return;
+    const query = inParts ? `?tags=${part}` : '';
     await this.#post(`/wake_up${query}`, this.#terms.stepMs, sleeper, signal);
-    if (part !== 'weights' && (await this.sleeps(sleeper, signal)) === true)
+    if ((!inParts || part === 'kv_cache') && (await this.sleeps(sleeper, signal)) === true)
       throw new DriverError('vLLM took the order to wake and says that it sleeps');
+  }
+
+  async #version(sleeper: Sleeper, signal: AbortSignal): Promise<Version | undefined> {
+    return versionOf(String(fieldOf(await this.#get('/version', sleeper, signal), 'version')));
   }
 
   async reload(sleeper: Sleeper, signal: AbortSignal): Promise<void> {

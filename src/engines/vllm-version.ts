@@ -17,6 +17,8 @@ type Known = {
   readonly model?: RegExp;
   /** Only with adapters. */
   readonly lora?: true;
+  /** Only with scales of the KV cache among the weights. */
+  readonly kvScales?: true;
   readonly levels: readonly (1 | 2)[];
   readonly why: string;
 };
@@ -28,8 +30,8 @@ const KNOWN_BAD: readonly Known[] = [
     levels: [1, 2],
     why: 'its sleep frees no memory; it does before 0.14 and from 0.17 on',
   },
-  { before: [0, 8, 3], levels: [2], why: 'it cannot wake in parts, which level 2 needs; 0.8.3 and later can' },
   { before: [0, 17, 0], model: /gpt-oss/i, levels: [2], why: 'it cannot load the weights of gpt-oss again' },
+  { kvScales: true, levels: [2], why: 'the scales of its KV cache are not among the weights that are loaded again' },
   { model: /gemma-?4/i, levels: [2], why: 'Gemma 4 answers rubbish once its weights were loaded again' },
   {
     from: [0, 27, 1],
@@ -41,17 +43,28 @@ const KNOWN_BAD: readonly Known[] = [
   },
 ];
 
-type Subject = { readonly version: Version; readonly names: readonly string[]; readonly lora: boolean };
+type Subject = {
+  /** Undefined where it cannot be read: then what is known of some versions alone says nothing. */
+  readonly version: Version | undefined;
+  readonly names: readonly string[];
+  readonly lora: boolean;
+  readonly kvScales: boolean;
+};
+
+/** Whether it wakes in parts, which takes less memory on the way back from level 2. */
+export const wakesInParts = (version: Version | undefined): boolean =>
+  version === undefined || !isBefore(version, [0, 8, 3]);
 
 /** Why this level does not work for this model in this version, as far as is known. */
-export function knownBad(level: 1 | 2, { version, names, lora }: Subject): string | undefined {
+export function knownBad(level: 1 | 2, { version, names, lora, kvScales }: Subject): string | undefined {
   const found = KNOWN_BAD.find(
-    ({ from, before, model, lora: onlyLora, levels }) =>
+    ({ from, before, model, lora: onlyLora, kvScales: onlyScaled, levels }) =>
       levels.includes(level) &&
-      (from === undefined || !isBefore(version, from)) &&
-      (before === undefined || isBefore(version, before)) &&
+      (from === undefined || (version !== undefined && !isBefore(version, from))) &&
+      (before === undefined || (version !== undefined && isBefore(version, before))) &&
       (model === undefined || names.some((name) => model.test(name))) &&
-      (onlyLora === undefined || lora),
+      (onlyLora === undefined || lora) &&
+      (onlyScaled === undefined || kvScales),
   );
   return found?.why;
 }

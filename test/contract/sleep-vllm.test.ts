@@ -76,6 +76,19 @@ describe('the two levels of its own', () => {
     ]);
   });
 
+  test('one that cannot wake in parts is woken as a whole and filled afterwards', async ({ engines, lab, expect }) => {
+    const { driver } = await awake(engines, lab, { version: '0.8.2' }, { sleep_level: 2 });
+    const before = await says(driver);
+    await driver.sleep(2, order(2).order);
+    await driver.wake(2, order(3).order);
+    expect(await says(driver)).toBe(before);
+    expect(calls(lab).slice(1)).toEqual([
+      'POST /wake_up',
+      'POST /collective_rpc {"method":"reload_weights"}',
+      'POST /reset_prefix_cache',
+    ]);
+  });
+
   test('cycles of both leave it as it was', async ({ engines, lab, expect }) => {
     const { driver } = await awake(engines, lab);
     const before = await says(driver);

@@ -1,5 +1,5 @@
 import { test } from 'vitest';
-import { knownBad, versionOf } from '../../../src/engines/vllm-version.ts';
+import { knownBad, versionOf, wakesInParts } from '../../../src/engines/vllm-version.ts';
 
 test('the leading numbers of a version count, also of builds from source', ({ expect }) => {
   expect(versionOf('0.28.0')).toEqual([0, 28, 0]);
@@ -8,9 +8,12 @@ test('the leading numbers of a version count, also of builds from source', ({ ex
   expect(['dev', '', 'undefined'].map(versionOf)).toEqual([undefined, undefined, undefined]);
 });
 
-test.for<[string, string, { lora?: boolean }, readonly (1 | 2)[]]>([
-  ['0.8.2', 'Qwen/Qwen3-14B', {}, [2]],
-  ['0.8.3', 'Qwen/Qwen3-14B', {}, []],
+test.for<[string, string, { lora?: boolean; kvScales?: boolean }, readonly (1 | 2)[]]>([
+  ['0.8.2', 'Qwen/Qwen3-14B', {}, []],
+  ['0.28.0', 'Qwen/Qwen3-14B', { kvScales: true }, [2]],
+  // Whatever its version is, as far as that cannot be read.
+  ['', 'google/gemma-4-12b-it', {}, [2]],
+  ['', 'openai/gpt-oss-20b', {}, []],
   ['0.13.0', 'Qwen/Qwen3-14B', {}, []],
   ['0.13.0', 'openai/gpt-oss-20b', {}, [2]],
   ['0.14.0', 'Qwen/Qwen3-14B', {}, [1, 2]],
@@ -21,10 +24,19 @@ test.for<[string, string, { lora?: boolean }, readonly (1 | 2)[]]>([
   ['0.27.1', 'nvidia/Nemotron-H-8B', { lora: true }, [1]],
   ['0.27.1', 'nvidia/Nemotron-H-8B', {}, []],
   ['0.28.0', 'nvidia/Nemotron-H-8B', { lora: true }, []],
-])('vLLM %s with %s %j cannot do %j', ([text, name, { lora = false }, bad], { expect }) => {
-  const version = versionOf(text) ?? [0, 0, 0];
+])('vLLM %s with %s %j cannot do %j', ([text, name, { lora = false, kvScales = false }, bad], { expect }) => {
+  const version = versionOf(text);
   const found = ([1, 2] as const).filter(
-    (level) => knownBad(level, { version, names: [name, 'alpha'], lora }) !== undefined,
+    (level) => knownBad(level, { version, names: [name, 'alpha'], lora, kvScales }) !== undefined,
   );
   expect(found).toEqual(bad);
+});
+
+test('one that is too old to wake in parts is woken as a whole', ({ expect }) => {
+  expect(['0.8.2', '0.8.3', '0.29.0', 'dev'].map((text) => wakesInParts(versionOf(text)))).toEqual([
+    false,
+    true,
+    true,
+    true,
+  ]);
 });
