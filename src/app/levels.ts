@@ -61,7 +61,7 @@ export function levelsMissed(
 
 /** What makes the levels of each engine, given the sleep calls it has of its own. */
 export function levelMaker(
-  config: Pick<Config, 'gpu' | 'checkpoint' | 'sleep_timeout_secs' | 'wake_timeout_secs'>,
+  config: Pick<Config, 'gpu' | 'checkpoint' | 'sleep_timeout_secs' | 'wake_timeout_secs' | 'changed_answer'>,
   { clock, gpu, room, machine, programs, processes, checkpoints, prepares = false, warned }: Means,
 ): (model: ProcessModel, own: OwnSleep | undefined) => Sleeps {
   const memory = new MemoryProof({ clock, gpu, timeoutMs: ms(config.gpu.free_timeout_secs) });
@@ -71,20 +71,21 @@ export function levelMaker(
   const cuda = new CudaCheckpoint({ program, programs, processes, machine, stepMs });
   const freeMs = ms(config.gpu.free_timeout_secs);
   const answerMs = ms(config.wake_timeout_secs);
+  const hearing = { answerMs, changed: config.changed_answer, warned };
   const { sleep_first, cuda_driver: cudaDriver } = config.checkpoint;
   const keeps = prepares ? 'prepared' : config.checkpoint.keep_images ? 'all' : 'no';
   const sleepsFirst = sleep_first === 2;
   return ({ levels_allowed: allowed }, own) => {
     const levels: Level[] = [];
     if (own !== undefined && allowed.includes(1)) levels.push(level1(own));
-    if (own !== undefined && allowed.includes(2)) levels.push(level2(own, answerMs));
+    if (own !== undefined && allowed.includes(2)) levels.push(level2(own, hearing));
     const suspension = new Suspension({ cuda, gpu, machine, room, freeMs });
     if (allowed.includes(3)) levels.push(level3(suspension, own));
-    if (own !== undefined && allowed.includes('hybrid')) levels.push(hybrid(own, suspension, answerMs));
+    if (own !== undefined && allowed.includes('hybrid')) levels.push(hybrid(own, suspension, hearing));
     if (allowed.includes(4)) {
-      const first = own !== undefined && sleepsFirst ? level2(own, answerMs) : undefined;
+      const first = own !== undefined && sleepsFirst ? level2(own, hearing) : undefined;
       levels.push(new CheckpointLevel({ checkpoints, first, own, suspension, cudaDriver, keeps, answerMs }));
     }
-    return new Levels(levels, { memory, end, room, answerMs, warned });
+    return new Levels(levels, { memory, end, room, hearing, warned });
   };
 }

@@ -79,8 +79,20 @@ const STYLE = {
 function stateText({ runtime_state, residency, configured_enabled, engines }: ModelRow): string {
   const asleep = runtime_state === 'unloaded' && residency !== 'none';
   const dozing = engines.length > 0 && engines.every(({ dozes }) => dozes);
-  const state = asleep ? `asleep (${residency})` : dozing ? `${runtime_state}, dozing` : runtime_state;
+  const state = asleep
+    ? `asleep (${[residency, ...heldBy(engines)].join(', ')})`
+    : dozing
+      ? `${runtime_state}, dozing`
+      : runtime_state;
   return configured_enabled ? state : `${state}, disabled`;
+}
+
+/** What its sleepers take of anything, as far as that was seen. */
+function heldBy(engines: ModelRow['engines']): string[] {
+  return (['gpu', 'host', 'disk'] as const).flatMap((where) => {
+    const mib = engines.reduce((sum, { holds }) => sum + (holds?.[`${where}_mib`] ?? 0), 0);
+    return mib === 0 ? [] : [`${mib} MiB ${where}`];
+  });
 }
 
 function waitingText({ queue_depth, oldest_wait_secs }: ModelRow): string {

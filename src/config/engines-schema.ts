@@ -17,6 +17,10 @@ export const engineTimes = {
     seconds(0.1).default(120),
     'How long one step of waking may take. Loading weights again, which some levels need, may take `startup_timeout_secs`.',
   ),
+  changed_answer: key(
+    z.enum(['told', 'restart']).default('told'),
+    'What it means when a model answers the short fixed question after a wake otherwise than before its sleep: a line in the log, or a wake that has failed. Rubbish always is one.',
+  ),
   stop_grace_secs: key(
     seconds(0, 3_600).default(5),
     'How long an engine may take to end after SIGTERM, and again after the second one, before SIGKILL.',

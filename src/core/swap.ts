@@ -29,7 +29,12 @@ export type Took = {
   readonly proofMs: number;
   /** After a sleep: how much host memory the processes of the engine hold, where that was measured. */
   readonly hostMib?: number | undefined;
+  /** After a sleep: what it keeps elsewhere, as far as that was seen. */
+  readonly left?: Left | undefined;
 };
+
+/** What a sleeper keeps on the GPUs and on disk. */
+export type Left = { readonly gpuMib?: number | undefined; readonly diskMib?: number | undefined };
 
 type Legs = Partial<Record<Leg, number>>;
 

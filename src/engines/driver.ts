@@ -1,4 +1,5 @@
 import type { NapLevel } from '../core/kinds.ts';
+import type { Left } from '../core/swap.ts';
 import type { Trouble } from '../core/trouble.ts';
 import type { HandedEngine, HandedLife } from '../ports/handover.ts';
 import type { HookEnd } from './hooks.ts';
@@ -29,6 +30,8 @@ export type Done = {
   readonly actMs: number;
   /** Milliseconds of the proof: readiness after the first answer; group empty, port free, memory back. */
   readonly proofMs: number;
+  /** After a sleep: what it still holds, as far as that was seen. */
+  readonly left?: Left | undefined;
 };
 
 /**

@@ -99,9 +99,9 @@ export class HookedDriver implements Driver {
     act: () => Promise<Done>,
   ): Promise<Done> {
     const before = await this.#run(`before_${what}`, about, order.signal);
-    const { actMs, proofMs } = await act();
+    const { actMs, proofMs, left } = await act();
     const behind = await this.#run(`after_${what}`, about, order.signal);
-    return { actMs: actMs + before + behind, proofMs };
+    return { actMs: actMs + before + behind, proofMs, left };
   }
 
   #run(name: HookName, about: Pick<About, 'level'>, signal: AbortSignal): Promise<number> {

@@ -91,5 +91,5 @@ function parsed(text: string | undefined): Fields {
 export function hasKvScales(names: readonly string[], args: readonly string[]): boolean {
   if (names.some((name) => /fp8[-_]?kv\b/i.test(name))) return true;
   const cache = valueOf(args, ['--kv-cache-dtype', '--kv_cache_dtype']) ?? '';
-  return /^fp8/.test(cache) && valueOf(args, ['--quantization', '-q']) === 'compressed-tensors';
+  return cache.startsWith('fp8') && valueOf(args, ['--quantization', '-q']) === 'compressed-tensors';
 }

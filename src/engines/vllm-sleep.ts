@@ -77,8 +77,9 @@ export class VllmSleep implements OwnSleep {
       this.#get('/version', sleeper, signal),
       this.#get('/is_sleeping', sleeper, signal),
     ]);
-    const text = String(fieldOf(said, 'version') ?? 'of an unknown version');
-    const version = versionOf(text);
+    const told = String(fieldOf(said, 'version'));
+    const version = versionOf(told);
+    const text = version === undefined ? 'of an unknown version' : told;
     const bad = knownBad(level, { version, names, lora, kvScales: kvScales() });
     if (bad !== undefined) return `vLLM ${text} cannot be put to level ${level}: ${bad}`;
     if (sleeping.kind === 'answered' && sleeping.status === 404)

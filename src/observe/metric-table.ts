@@ -123,6 +123,12 @@ export const TABLE = {
     help: 'Engines of this model whose weights are there: gpu, host, dropped, suspended, disk or none.',
     labels: ['model', 'residency'],
   },
+  sleeperHeld: {
+    name: 'catnap_sleeper_held_bytes',
+    type: 'gauge',
+    help: 'What sleeping engines of this model hold: on the gpu, in host memory, on disk; as seen when they fell asleep.',
+    labels: ['model', 'where'],
+  },
   stageCapacity: {
     name: 'catnap_stage_capacity',
     type: 'gauge',

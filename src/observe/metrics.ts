@@ -8,6 +8,9 @@ import { LEGS, type SwapRecord } from '../core/swap.ts';
 import type { Reporter } from '../ports/reporter.ts';
 import { TABLE } from './metric-table.ts';
 
+/** Mebibytes, as far as they were seen. */
+type Held = Readonly<Record<'gpuMib' | 'hostMib' | 'diskMib', number | undefined>>;
+
 /** What the gauges are read from: the part of the stage's view that they need. */
 export type Scene = {
   readonly accepting: boolean;
@@ -16,7 +19,7 @@ export type Scene = {
     readonly waiting: number;
     readonly oldestWaitMs: number | undefined;
     readonly inFlight: number;
-    readonly engines: readonly { readonly phase: EnginePhase }[];
+    readonly engines: readonly { readonly phase: EnginePhase; readonly holds?: Held | undefined }[];
   }[];
   readonly gpus: readonly { readonly gpu: string; readonly totalBytes: number; readonly usedBytes: number }[];
   /** What the processes of each model hold in main memory. */
@@ -24,6 +27,8 @@ export type Scene = {
   readonly bodies: { readonly memoryBytes: number; readonly diskBytes: number };
   readonly stages: readonly { readonly name: string; readonly capacity: number; readonly taken: number }[];
 };
+
+const MIB = 1_048_576;
 
 type MetricsText = { readonly contentType: string; readonly body: string };
 
@@ -92,6 +97,7 @@ function makeMeters(registry: Registry) {
     frozen: histogram(TABLE.frozen),
     engineState: gauge(TABLE.engineState),
     engineResidency: gauge(TABLE.engineResidency),
+    sleeperHeld: gauge(TABLE.sleeperHeld),
     stageCapacity: gauge(TABLE.stageCapacity),
     stageTaken: gauge(TABLE.stageTaken),
     engineFailures: counter(TABLE.engineFailures),
@@ -265,8 +271,9 @@ function paintMemory({ gpuTotal, gpuUsed, hostMemory, bodiesMemory, bodiesDisk }
 }
 
 function paint(meters: Meters, scene: Scene): void {
-  const { queueDepth, oldestWait, inFlight, engineState, engineResidency, stageCapacity, stageTaken } = meters;
-  for (const gauge of [queueDepth, oldestWait, inFlight, engineState, engineResidency]) gauge.reset();
+  const { queueDepth, oldestWait, inFlight, engineState, engineResidency, sleeperHeld } = meters;
+  const { stageCapacity, stageTaken } = meters;
+  for (const gauge of [queueDepth, oldestWait, inFlight, engineState, engineResidency, sleeperHeld]) gauge.reset();
   for (const { name: stage, capacity, taken } of scene.stages) {
     stageCapacity.set({ stage }, capacity);
     stageTaken.set({ stage }, taken);
@@ -279,7 +286,11 @@ function paint(meters: Meters, scene: Scene): void {
     inFlight.set({ model }, open);
     for (const state of Object.keys(PHASES)) engineState.set({ model, state }, 0);
     for (const residency of Object.keys(RESIDENCIES)) engineResidency.set({ model, residency }, 0);
-    for (const { phase } of engines) {
+    for (const { phase, holds } of engines) {
+      for (const where of ['gpu', 'host', 'disk'] as const) {
+        const mib = holds?.[`${where}Mib`];
+        if (mib !== undefined) sleeperHeld.inc({ model, where }, mib * MIB);
+      }
       engineState.inc({ model, state: phase.kind });
       engineResidency.inc({ model, residency: residencyOf(phase) });
     }

@@ -11,6 +11,7 @@ import type { HandedEngine } from '../ports/handover.ts';
 import type { Reporter } from '../ports/reporter.ts';
 import { Alarm } from './alarm.ts';
 import { Mailbox } from './mailbox.ts';
+import type { Holds } from './view.ts';
 
 const LAST_LINES = 20;
 const MIB = 1_048_576;
@@ -51,6 +52,7 @@ export class EngineActor {
   readonly #commands = new PQueue({ concurrency: 1 });
   readonly #mailbox = new Mailbox<Message>((message) => this.#step(message));
   readonly #alarm: Alarm;
+  #holds: Holds | undefined;
   #engine: Engine = newEngine;
   #current: AbortController | undefined;
   #definition: string;
@@ -122,6 +124,11 @@ export class EngineActor {
     return this.#engine;
   }
 
+  /** What it holds while it sleeps, as it was seen when it fell asleep. */
+  get holds(): Holds | undefined {
+    return this.#engine.phase.kind === 'asleep' ? this.#holds : undefined;
+  }
+
   setGoal(goal: EngineGoal, atOnce: boolean): void {
     this.#mailbox.post({ event: { kind: 'goal-set', goal, atOnce } });
   }
@@ -147,6 +154,8 @@ export class EngineActor {
     const before = this.#engine;
     const { engine, effects } = stepEngine(before, event, clock.now(), rules);
     this.#engine = engine;
+    if (engine.phase.kind === 'asleep' && engine.phase !== before.phase)
+      this.#holds = holdsOf(engine.phase.level, took);
     this.#alarm.set(engineDueAt(engine));
     if (engine.epoch !== before.epoch) this.#current?.abort(new Error('superseded'));
     for (const { epoch, command } of effects) this.#run(epoch, command);
@@ -240,6 +249,12 @@ export class EngineActor {
   #report(fact: Parameters<Reporter['report']>[0]): void {
     this.#options.reporter.report(fact);
   }
+}
+
+/** What was not looked at is not known; on disk there is no process that could hold anything. */
+function holdsOf(level: NapLevel, took: Took | undefined): Holds {
+  const { gpuMib, diskMib } = took?.left ?? {};
+  return { gpuMib, diskMib, hostMib: level === 4 ? 0 : took?.hostMib };
 }
 
 function whyOf(error: unknown): Why {

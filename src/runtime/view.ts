@@ -72,12 +72,21 @@ export type ModelView = {
   readonly startEstimateMs: number | undefined;
 };
 
+/** Mebibytes a sleeper holds, as they were seen when it fell asleep; undefined: nobody could see. */
+export type Holds = {
+  readonly gpuMib: number | undefined;
+  readonly hostMib: number | undefined;
+  readonly diskMib: number | undefined;
+};
+
 export type EngineView = {
   readonly engine: EngineId;
   readonly phase: EnginePhase;
   readonly goal: EngineGoal;
   readonly pid: number | undefined;
   readonly port: number | undefined;
+  /** What it holds while it sleeps; undefined while it does not. */
+  readonly holds?: Holds | undefined;
   /** Whether it has put itself to sleep while it counts as awake. */
   readonly dozes?: boolean;
 };

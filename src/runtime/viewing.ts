@@ -53,6 +53,7 @@ function viewOfEngine(id: EngineId, { engines }: StageActor): EngineView | undef
     pid: driver.running?.pid,
     port: driver.running?.port,
     dozes: driver.dozes === true,
+    holds: actor.holds,
   };
 }
 

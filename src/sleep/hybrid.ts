@@ -1,6 +1,7 @@
 import { DriverError } from '../engines/driver.ts';
 import type { OwnSleep, Sleeper } from '../engines/sleeper.ts';
-import { isRubbish, sampled, fillAgain } from './level-2.ts';
+import { compare, isRubbish, sampled, type Hearing } from './hearing.ts';
+import { fillAgain } from './level-2.ts';
 import type { Level } from './level.ts';
 import { BeyondRepair, frozenMemory, frozenOf, type Suspension } from './suspension.ts';
 import { timed } from './timed.ts';
@@ -17,7 +18,8 @@ const inWords = (error: unknown): string => (error instanceof Error ? error.mess
  * For engines on several GPUs: weights given up, communicators torn down, then every process frozen. Back in the reverse order.
  * Where a step fails, those before it are taken back, so that a lighter or a deeper way finds the engine as it was.
  */
-export function hybrid(own: OwnSleep, suspension: Freezer, answerMs: number): Level {
+export function hybrid(own: OwnSleep, suspension: Freezer, hearing: Hearing): Level {
+  const { answerMs } = hearing;
   let well: string | undefined;
   let hasSpoken = false;
   /** Set when it did not come back once: communicators that only seem to be down hang for ever. */
@@ -96,7 +98,8 @@ export function hybrid(own: OwnSleep, suspension: Freezer, answerMs: number): Le
           await own.settle(2, sleeper, signal);
           const said = await sampled(sleeper, answerMs, signal);
           hasSpoken = said !== undefined;
-          if (well === undefined || isRubbish(well) || (said !== undefined && !isRubbish(said))) return;
+          if (well === undefined || isRubbish(well)) return;
+          if (said !== undefined && !isRubbish(said)) return compare(hearing, 'hybrid', sleeper, well, said);
           spoiled = 'it answered nothing of use';
           throw new DriverError(`${sleeper.name} answers nothing of use after level hybrid`);
         },

@@ -1,6 +1,6 @@
 import { DriverError } from '../engines/driver.ts';
 import type { OwnSleep, Sleeper } from '../engines/sleeper.ts';
-import { reasonOf, within } from '../engines/wait.ts';
+import { compare, isRubbish, sampled, type Hearing } from './hearing.ts';
 import type { Level } from './level.ts';
 import { timed } from './timed.ts';
 
@@ -13,7 +13,8 @@ export type Level2 = Level & {
  * Weights given up and loaded again, by calls of the engine's own. Weights that were never loaded again make an engine
  * that is healthy in every respect and talks rubbish, so what it says is looked at.
  */
-export function level2(own: OwnSleep, answerMs: number): Level2 {
+export function level2(own: OwnSleep, hearing: Hearing): Level2 {
+  const { answerMs } = hearing;
   let well: string | undefined;
   let hasSpoken = false;
   return {
@@ -51,16 +52,10 @@ export function level2(own: OwnSleep, answerMs: number): Level2 {
             throw new DriverError(
               `${sleeper.name} answers rubbish after level 2 (${JSON.stringify(said)}): its weights were not loaded again`,
             );
+          compare(hearing, 2, sleeper, well, said);
         },
       ),
   };
-}
-
-/** What it says to the sample question, in so much time. */
-export async function sampled(sleeper: Sleeper, answerMs: number, signal: AbortSignal): Promise<string | undefined> {
-  const said = await within(sleeper.clock, answerMs, signal, (limit) => sleeper.sample(limit));
-  if (signal.aborted) throw reasonOf(signal);
-  return said;
 }
 
 /** Nothing may be asked of the engine before the last step: half awake it dies of a request. */
@@ -70,6 +65,3 @@ export async function fillAgain(own: OwnSleep, sleeper: Sleeper, signal: AbortSi
   await own.resume('kv_cache', sleeper, signal);
   await own.forget(sleeper, signal);
 }
-
-/** Nothing, or one sign again and again: what comes of weights that are all zero. */
-export const isRubbish = (text: string): boolean => /^\s*$|^\s*(\S)\1*\s*$/.test(text);

@@ -47,6 +47,8 @@ type Before = {
 
 type Saved = Before & { readonly checkpoint: Checkpoint };
 
+const MIB = 1_048_576;
+
 /** Level 4: everything the engine is goes to disk, and no process is left. It comes back as the process it was. */
 export class CheckpointLevel implements Level {
   readonly level = 4;
@@ -104,7 +106,8 @@ export class CheckpointLevel implements Level {
     if (onGpu && sleeper.ranks > 1) await this.#means.own?.part(sleeper, order.signal);
     if (onGpu) await this.#leaveGpu(sleeper, order.signal);
     await this.#save(sleeper, { first, onGpu }, order);
-    return { actMs: clock.now() - from, proofMs: 0 };
+    const diskMib = Math.ceil((this.#saved?.checkpoint.bytes ?? 0) / MIB);
+    return { actMs: clock.now() - from, proofMs: 0, left: { gpuMib: 0, diskMib } };
   }
 
   async wake(sleeper: Sleeper, order: Order): Promise<Done> {

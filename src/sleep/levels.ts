@@ -4,7 +4,7 @@ import type { KeptEngine, Sleeper, Sleeps } from '../engines/sleeper.ts';
 import { reasonOf, within } from '../engines/wait.ts';
 import type { HandedMark, LevelsMemory } from '../ports/handover.ts';
 import type { EndProof, Holding } from './end-proof.ts';
-import { isRubbish, sampled } from './level-2.ts';
+import { compare, isRubbish, sampled, type Hearing } from './hearing.ts';
 import type { Level } from './level.ts';
 import type { Mark, MemoryProof } from './memory.ts';
 import type { Room } from './room.ts';
@@ -15,8 +15,7 @@ export type Proofs = {
   readonly memory: MemoryProof;
   readonly end: EndProof;
   readonly room: Room;
-  /** How long it may take to answer again once it is awake. */
-  readonly answerMs: number;
+  readonly hearing: Hearing;
   /** Told once for each engine that nothing can be read of its memory. */
   readonly warned: (message: string) => void;
 };
@@ -79,12 +78,15 @@ export class Levels implements Sleeps {
     if (hindrance !== undefined) throw new DriverError(hindrance);
     if (!LEVEL_TRAITS[level].lives) return this.#leave(way, sleeper, order);
     if (ASKED_HERE.has(level) && !this.#open)
-      this.#well ??= await sampled(sleeper, this.#proofs.answerMs, order.signal);
+      this.#well ??= await sampled(sleeper, this.#proofs.hearing.answerMs, order.signal);
     const before = await this.#before(sleeper);
     const { actMs, proofMs } = await way.sleep(sleeper, order);
     if (before.kind === 'unseen') this.#believe(sleeper, before.reason);
-    const clear = await timed(sleeper.clock, () => this.#isBack(level, before, sleeper, order.signal));
-    return { actMs, proofMs: proofMs + clear.actMs };
+    let gpuMib: number | undefined;
+    const clear = await timed(sleeper.clock, async () => {
+      gpuMib = await this.#isBack(level, before, sleeper, order.signal);
+    });
+    return { actMs, proofMs: proofMs + clear.actMs, left: { gpuMib, diskMib: 0 } };
   }
 
   async ending(sleeper: Sleeper, isAwake: boolean): Promise<(withinMs: number) => Promise<void>> {
@@ -153,9 +155,9 @@ export class Levels implements Sleeps {
   /** To where no process is left. */
   async #leave(way: Level, sleeper: Sleeper, order: Order): Promise<Done> {
     const held = await this.#held(sleeper, true);
-    const { actMs, proofMs } = await way.sleep(sleeper, order);
+    const { actMs, proofMs, left } = await way.sleep(sleeper, order);
     const free = await timed(sleeper.clock, () => this.#untilFree(sleeper, held, undefined, order.signal));
-    return { actMs, proofMs: proofMs + free.actMs };
+    return { actMs, proofMs: proofMs + free.actMs, left };
   }
 
   async #held({ child }: Sleeper, isAwake: boolean): Promise<Holding | undefined> {
@@ -181,10 +183,15 @@ export class Levels implements Sleeps {
     return mark.kind === 'unseen' ? (this.#seen ?? mark) : mark;
   }
 
-  async #isBack(level: NapLevel, before: Mark, { name, child }: Sleeper, signal: AbortSignal): Promise<void> {
+  async #isBack(
+    level: NapLevel,
+    before: Mark,
+    { name, child }: Sleeper,
+    signal: AbortSignal,
+  ): Promise<number | undefined> {
     const promised = LEVEL_TRAITS[level].gpu === 'nothing' ? 'all' : 'most';
     try {
-      await this.#proofs.memory.back(before, promised, () => child.everyone(), signal);
+      return await this.#proofs.memory.back(before, promised, () => child.everyone(), signal);
     } catch (error) {
       if (signal.aborted) throw error;
       const why = error instanceof Error ? error.message : String(error);
@@ -194,13 +201,14 @@ export class Levels implements Sleeps {
 
   /** Ready by its own word, and then by its work: memory that came back spoilt makes an engine that is healthy and talks rubbish. */
   async #answers(level: NapLevel, sleeper: Sleeper, signal: AbortSignal): Promise<void> {
-    const { answerMs } = this.#proofs;
+    const { answerMs } = this.#proofs.hearing;
     await sleeper.untilReady(answerMs, signal);
     if (this.#open) return;
     if (ASKED_HERE.has(level) && this.#well !== undefined && !isRubbish(this.#well)) {
       const said = await sampled(sleeper, answerMs, signal);
       if (said !== undefined && isRubbish(said))
         throw new DriverError(`${sleeper.name} answers rubbish after level ${level} (${JSON.stringify(said)})`);
+      compare(this.#proofs.hearing, level, sleeper, this.#well, said);
       if (said !== undefined) return;
     }
     if (this.#levels.get(level)?.hasSpoken === true) return;

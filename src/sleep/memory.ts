@@ -26,6 +26,9 @@ export type Mark =
   | { readonly kind: 'devices'; readonly usedMib: ReadonlyMap<string, number> }
   | { readonly kind: 'unseen'; readonly reason: string };
 
+/** Enough is free. */
+type Kept = { readonly leftMib: number | undefined };
+
 type Means = { readonly clock: Clock; readonly gpu: Gpu; readonly timeoutMs: number };
 
 /** Whether memory is really back, by the driver's own account and not by what an engine says. */
@@ -49,20 +52,20 @@ export class MemoryProof {
     return sight.kind === 'read' ? devicesOf(sight.reading.devices) : { kind: 'unseen', reason: sight.reason };
   }
 
-  /** Resolves once memory is back as promised; rejects with what is still held when the time is over. */
+  /** Resolves once memory is back as promised, with what they keep of it where that is told; rejects with what is still held when the time is over. */
   async back(
     before: Mark,
     promised: Promised,
     pids: () => Promise<readonly number[]>,
     signal: AbortSignal,
-  ): Promise<void> {
+  ): Promise<number | undefined> {
     const { clock, timeoutMs } = this.#means;
-    if (before.kind === 'unseen') return;
+    if (before.kind === 'unseen') return undefined;
     const deadline = after(clock.now(), timeoutMs);
     for (;;) {
       const held = await this.#held(before, promised, pids);
       if (signal.aborted) throw reasonOf(signal);
-      if (held === undefined) return;
+      if (typeof held !== 'string') return held.leftMib;
       if (clock.now() >= deadline) throw new DriverError(`${held} after ${timeoutMs / 1_000} s`);
       await pause(clock, LOOK_EVERY_MS, signal);
       if (signal.aborted) throw reasonOf(signal);
@@ -70,14 +73,14 @@ export class MemoryProof {
   }
 
   /**
-   * What is wrong, in words; undefined when enough is free. Its processes are enough to go by where they are listed; but whoever gives all of it up does so
+   * What is wrong, in words; else what is left. Its processes are enough to go by where they are listed; but whoever gives all of it up does so
    * for one that has to know what the GPUs have free, so that is looked at beside them.
    */
   async #held(
     before: Exclude<Mark, { kind: 'unseen' }>,
     promised: Promised,
     pids: () => Promise<readonly number[]>,
-  ): Promise<string | undefined> {
+  ): Promise<string | Kept> {
     const { gpu } = this.#means;
     if (before.kind === 'own' && promised === 'most') {
       const sight = await holdersOf(gpu, 0);
@@ -99,12 +102,12 @@ function devicesOf(devices: readonly GpuDevice[]): Mark {
 function stillFull(
   { usedMib: then }: Extract<Mark, { kind: 'devices' }>,
   devices: readonly GpuDevice[],
-): string | undefined {
+): string | Kept {
   const freed = devices.some(({ uuid, usedMib }) => {
     const was = then.get(uuid) ?? 0;
     return was - usedMib >= Math.max(NOISE_MIB, LEAST_SHARE * was);
   });
-  return freed ? undefined : 'no GPU has more free memory than before';
+  return freed ? { leftMib: undefined } : 'no GPU has more free memory than before';
 }
 
 function stillOwn(
@@ -112,7 +115,7 @@ function stillOwn(
   promised: Promised,
   processes: readonly GpuProcess[],
   pids: readonly number[],
-): string | undefined {
+): string | Kept {
   const own = processes.filter(({ pid }) => pids.includes(pid));
   const known = own.flatMap(({ usedMib }) => (usedMib === undefined ? [] : [usedMib]));
   // Whoever keeps a context is still listed.
@@ -120,7 +123,7 @@ function stillOwn(
   if (known.length < own.length) return 'the driver does not tell any more what its processes hold';
   const held = sum(known);
   return before.mib - held >= dueOf(before, promised)
-    ? undefined
+    ? { leftMib: held }
     : `its processes still hold ${held} of ${before.mib} MiB of GPU memory`;
 }
 

@@ -299,6 +299,15 @@ for (const [what, lanes, root] of [
     ({ expect, start, folder }) => allAsSaid({ expect, start, folder }, lanes, root),
   );
 
+test.concurrent(
+  'where the driver says nothing of use no sleep is believed',
+  { timeout: LIMIT_MS },
+  ({ expect, start, folder }) => {
+    const lab = labOf(folder, [READINGS]);
+    return allAsSaid({ expect, start, folder }, [READINGS], { gpu: { ...gpu(lab), read_timeout_secs: 4 } }, lab);
+  },
+);
+
 for (const [what, lanes, root] of [
   ['hangs', DISK_HANGS, { ...short, startup_timeout_secs: SHORT + 4 }],
   ['fails', ON_DISK, whole],
@@ -312,12 +321,3 @@ for (const [what, lanes, root] of [
       await allAsSaid({ expect, start, folder }, lanes, root, lab);
     },
   );
-
-test(
-  'where the driver says nothing of use no sleep is believed',
-  { timeout: LIMIT_MS },
-  ({ expect, start, folder }) => {
-    const lab = labOf(folder, [READINGS]);
-    return allAsSaid({ expect, start, folder }, [READINGS], { gpu: { ...gpu(lab), read_timeout_secs: 4 } }, lab);
-  },
-);

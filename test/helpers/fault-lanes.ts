@@ -76,10 +76,16 @@ async function playRow(catnap: Catnap, lab: Lab, { name, well, full }: Subject, 
   const { pid } = await catnap.engine(name);
   if (leg === 'sleep') goWrong(lab, name, fault);
   const next = await says(catnap, `next-${name}`);
-  const residency = Residence.parse((await catnap.model(name)).residency);
+  const shown = await catnap.model(name);
+  const residency = Residence.parse(shown.residency);
   const wrong: string[] = [];
   if (!/\w/.test(next) || /^\d{3} /.test(next)) wrong.push(`the next model was not served: ${next}`);
   if (!RESTS[residency].test(memoryOf(lab, name))) wrong.push(`it holds ${memoryOf(lab, name)} while it is put away`);
+  const holds = shown.engines[0]?.holds;
+  if ((holds === null) !== (residency === 'none')) wrong.push(`it is shown to hold ${JSON.stringify(holds)}`);
+  if ((holds?.gpu_mib ?? 0) !== sumOf(memoryOf(lab, name)))
+    wrong.push(`it is shown to hold ${holds?.gpu_mib} MiB of GPU memory`);
+  if (residency === 'disk' && !holds?.disk_mib) wrong.push('it is shown to take nothing of the disk');
   if (fault === 'smi missing') renameSync(`${lab.tool('nvidia-smi')}.away`, lab.tool('nvidia-smi'));
   if (fault.startsWith('smi ')) lab.ledger.calm();
   if (leg === 'asleep' && fault === 'killed') process.kill(pid, 'SIGKILL');
@@ -106,6 +112,8 @@ const memoryOf = (lab: Lab, model: string): string =>
     .holders()
     .flatMap((holder) => (holder.model === model ? [String(holder.mib)] : []))
     .join(' ');
+
+const sumOf = (list: string): number => list.split(' ').reduce((sum, mib) => sum + Number(mib), 0);
 
 /** What may be left while it is put away. */
 const RESTS: Readonly<Record<Residency, RegExp>> = {

@@ -18,6 +18,13 @@ export const EngineRow = z.object({
   phase_secs: secs.nullable().meta({ description: 'For how long; null when it does nothing.' }),
   pid: z.int().nullable(),
   port: z.int().nullable(),
+  holds: z
+    .object({ gpu_mib: z.number().nullable(), host_mib: z.number().nullable(), disk_mib: z.number().nullable() })
+    .nullable()
+    .meta({
+      description:
+        'What it holds while it sleeps, as it was seen when it fell asleep; a null in it: that could not be seen. Null while it does not sleep.',
+    }),
 });
 export type EngineRow = z.infer<typeof EngineRow>;
 

@@ -101,7 +101,7 @@ export const vramFields = ({ mib, replicas, source }: Vram) => ({
   vram_estimate_source: source,
 });
 
-function engineRow({ engine, phase, pid, port, dozes = false }: EngineView, now: Millis): EngineRow {
+function engineRow({ engine, phase, pid, port, dozes = false, holds }: EngineView, now: Millis): EngineRow {
   const since = phaseSince(phase);
   return {
     engine,
@@ -110,6 +110,10 @@ function engineRow({ engine, phase, pid, port, dozes = false }: EngineView, now:
     phase_secs: since === undefined ? null : secs(now - since),
     pid: pid ?? null,
     port: port ?? null,
+    holds:
+      holds === undefined
+        ? null
+        : { gpu_mib: holds.gpuMib ?? null, host_mib: holds.hostMib ?? null, disk_mib: holds.diskMib ?? null },
   };
 }
 

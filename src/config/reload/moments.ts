@@ -39,6 +39,7 @@ export const SETTINGS = {
   probe_timeout_secs: 'next_start',
   sleep_timeout_secs: 'next_start',
   wake_timeout_secs: 'next_start',
+  changed_answer: 'next_start',
   stop_grace_secs: 'next_start',
   stop_timeout_secs: 'next_start',
   stop_retry_secs: 'at_once',

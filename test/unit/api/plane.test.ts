@@ -157,7 +157,9 @@ describe('the admin API', () => {
           ready_in_secs: 0.8,
           last_error: null,
           last_failure: null,
-          engines: [{ engine: 'alpha#0', dozes: false, phase: 'awake', phase_secs: 10, pid: 41, port: 8001 }],
+          engines: [
+            { engine: 'alpha#0', dozes: false, phase: 'awake', phase_secs: 10, pid: 41, port: 8001, holds: null },
+          ],
           levels: [1, 5],
           costs: { 'come:5': { ms: 4_230, spread_ms: 84, samples: 3 } },
           verdicts: [],
@@ -198,8 +200,8 @@ describe('the admin API', () => {
           last_error: 'no such file',
           last_failure: { at: '2026-11-20T12:00:00.000Z', during: 'starting', reason: 'no such file', attempts: 2 },
           engines: [
-            { engine: 'org/beta#0', dozes: false, phase: 'waking', phase_secs: 1.5, pid: 41, port: 8001 },
-            { engine: 'org/beta#1', dozes: false, phase: 'awake', phase_secs: 10, pid: 42, port: 8002 },
+            { engine: 'org/beta#0', dozes: false, phase: 'waking', phase_secs: 1.5, pid: 41, port: 8001, holds: null },
+            { engine: 'org/beta#1', dozes: false, phase: 'awake', phase_secs: 10, pid: 42, port: 8002, holds: null },
           ],
           levels: [1, 5],
           costs: { 'come:5': { ms: 4_230, spread_ms: 84, samples: 3 } },

@@ -43,7 +43,7 @@ const alpha: ModelRow = {
   ready_in_secs: 0,
   last_error: null,
   last_failure: null,
-  engines: [{ engine: 'alpha#0', phase: 'awake', dozes: false, phase_secs: 10, pid: 41, port: 8001 }],
+  engines: [{ engine: 'alpha#0', phase: 'awake', dozes: false, phase_secs: 10, pid: 41, port: 8001, holds: null }],
   levels: [5],
   costs: {},
   verdicts: [],
@@ -58,7 +58,7 @@ const idle: ModelRow = {
   runtime_inflight: 0,
   suspended_requests: 0,
   ready_in_secs: null,
-  engines: [{ engine: 'beta#0', phase: 'off', dozes: false, phase_secs: null, pid: null, port: null }],
+  engines: [{ engine: 'beta#0', phase: 'off', dozes: false, phase_secs: null, pid: null, port: null, holds: null }],
 };
 
 const calm: ModelList = {
@@ -89,8 +89,8 @@ const eventful: ModelList = {
       ready_in_secs: 1,
       last_failure: { ...failure, during: 'awake', attempts: 1, reason: 'killed by SIGSEGV' },
       engines: [
-        { engine: 'org/beta#0', phase: 'waking', dozes: false, phase_secs: 1.5, pid: 42, port: 8002 },
-        { engine: 'org/beta#1', phase: 'waking', dozes: false, phase_secs: 1.5, pid: 43, port: 8003 },
+        { engine: 'org/beta#0', phase: 'waking', dozes: false, phase_secs: 1.5, pid: 42, port: 8002, holds: null },
+        { engine: 'org/beta#1', phase: 'waking', dozes: false, phase_secs: 1.5, pid: 43, port: 8003, holds: null },
       ],
     },
     { ...idle, name: 'gamma', residency: 'host', ready_in_secs: 90, configured_enabled: false },
@@ -115,6 +115,15 @@ beta   unloaded  -        -          ?         -
     const engines = alpha.engines.map((engine) => ({ ...engine, dozes: true }));
     expect(statusText({ ...calm, models: [{ ...alpha, engines }] }, terms)).toContain(
       'alpha  loaded, dozing  -        2          now       pid 41 port 8001\n',
+    );
+  });
+
+  test('at one in which somebody sleeps and holds something', ({ expect }) => {
+    const holds = { gpu_mib: 700, host_mib: 6_000, disk_mib: 0 };
+    const engines = idle.engines.map((engine) => ({ ...engine, phase: 'asleep', holds }));
+    const model = { ...idle, name: 'beta', residency: 'host', engines };
+    expect(statusText({ ...calm, models: [model] }, terms)).toContain(
+      'beta   asleep (host, 700 MiB gpu, 6000 MiB host)',
     );
   });
 

@@ -58,7 +58,8 @@ export function oneEngine(
   const memory = new MemoryProof({ clock, gpu, timeoutMs: 1_000 });
   const end = new EndProof({ clock, gpu, machine: noMachine, timeoutMs: 1_000 });
   const room = new Room({ clock, gpu });
-  const proofs = { memory, end, room, answerMs: 1_000, warned };
+  const hearing = { answerMs: 1_000, changed: config.changed_answer, warned };
+  const proofs = { memory, end, room, hearing, warned };
   const maker = levelMaker(config, {
     clock,
     gpu,

@@ -5,7 +5,7 @@ import { DriverError } from '../../../src/engines/driver.ts';
 import type { Sleeper } from '../../../src/engines/sleeper.ts';
 import type { Level } from '../../../src/sleep/level.ts';
 import { failureOf, oneEngine, order, startUp, watched } from './one-engine.ts';
-import { ScriptedChild } from './scripted-ports.ts';
+import { answered, ScriptedChild } from './scripted-ports.ts';
 
 const ALPHA: ModelInput = { backend: 'command', command: ['srv', '--port', '${PORT}'], stop_grace_secs: 5 };
 
@@ -42,9 +42,9 @@ class ScriptedLevel implements Level {
   }
 }
 
-async function awake(level: NapLevel) {
+async function awake(level: NapLevel, root: object = {}) {
   const way = new ScriptedLevel(level);
-  const engine = oneEngine(ALPHA, { levels: [way] });
+  const engine = oneEngine(ALPHA, { levels: [way], root });
   await startUp(engine);
   return { ...engine, way };
 }
@@ -56,7 +56,7 @@ test('connections are closed before the level begins, and another backend is giv
   const first = driver.backend;
   let closedBefore: boolean | undefined;
   way.onSleep = async () => void (closedBefore = first?.gone.aborted === true && driver.backend === undefined);
-  expect(await driver.sleep(1, order(2).order)).toEqual({ actMs: 1, proofMs: 2 });
+  expect(await driver.sleep(1, order(2).order)).toMatchObject({ actMs: 1, proofMs: 2 });
   expect(closedBefore).toBe(true);
   expect(driver.backend).toBeUndefined();
   expect(driver.running).toBeDefined();
@@ -157,4 +157,29 @@ test('an order that is withdrawn ends the wait for a level that does not listen'
   withdraw();
   await clock.advance(1);
   expect(sleep.end?.kind).toBe('failed');
+});
+
+test('who answers otherwise after a wake than before is told of, or is not awake, as the config says', async ({
+  expect,
+}) => {
+  for (const [changed_answer, told] of [
+    ['told', ['alpha: srv answers "a dog" after level 1, and answered "a cat" before']],
+    ['restart', []],
+  ] as const) {
+    const { driver, http, told: seen } = await awake(1, { changed_answer });
+    const says = (text: string) => () => answered(200, JSON.stringify({ choices: [{ text }] }));
+    http.reply = says('a cat');
+    await driver.sleep(1, order(2).order);
+    await driver.wake(1, order(3).order);
+    await driver.sleep(1, order(4).order);
+    http.reply = says('a dog');
+    const end = driver.wake(1, order(5).order).then(
+      () => 'awake',
+      (error: Error) => error.message,
+    );
+    expect(await end).toMatch(
+      changed_answer === 'told' ? /^awake$/ : /answers "a dog" after level 1, .*\(changed_answer\)/,
+    );
+    expect(seen.warned.filter((line) => line.includes('a dog')).map((line) => line.split(': try', 1)[0])).toEqual(told);
+  }
 });

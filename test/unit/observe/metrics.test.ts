@@ -87,7 +87,10 @@ describe('gauges', () => {
         inFlight: 2,
         engines: [
           { phase: { kind: 'awake', since: millis(0) } },
-          { phase: { kind: 'asleep', level: 1, since: millis(0) } },
+          {
+            phase: { kind: 'asleep', level: 1, since: millis(0) },
+            holds: { gpuMib: 700, hostMib: 6_000, diskMib: undefined },
+          },
         ],
       },
     ],
@@ -106,6 +109,10 @@ describe('gauges', () => {
     expect(seen).toContain('catnap_engine_state{model="alpha",state="off"} 0');
     expect(seen).toContain('catnap_engine_residency{model="alpha",residency="gpu"} 1');
     expect(seen).toContain('catnap_engine_residency{model="alpha",residency="host"} 1');
+    expect(seen.filter((line) => line.startsWith('catnap_sleeper_held_bytes'))).toEqual([
+      `catnap_sleeper_held_bytes{model="alpha",where="gpu"} ${700 * 1_048_576}`,
+      `catnap_sleeper_held_bytes{model="alpha",where="host"} ${6_000 * 1_048_576}`,
+    ]);
     expect(seen).toContain('catnap_build_info{version="1.2.3"} 1');
   });
 

@@ -37,7 +37,7 @@ async function awake(ways: Ways = {}) {
   };
   const engine = oneEngine(
     { backend: 'command', command: ['srv', '--port', '${PORT}'] },
-    { levels: [hybrid(own, suspension, 1_000)] },
+    { levels: [hybrid(own, suspension, { answerMs: 1_000, changed: 'told', warned: () => {} })] },
   );
   await startUp(engine);
   engine.http.reply = () => answered(200, '{"choices":[{"text":"a cat"}]}');
