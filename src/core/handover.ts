@@ -83,9 +83,13 @@ export class Standstill {
   }
 }
 
-/** Whether no engine of a member is on its way anywhere. Those that were called are of one that is entering. */
+/**
+ * Whether no engine of a member is on its way anywhere. Those that were called are of one that is entering. One with suspended requests has to come
+ * back, since only its own catnap can let them go on.
+ */
 export function isStill(member: Member): boolean {
-  const { part, phases } = member;
+  const { part, phases, frozen } = member;
+  if (frozen.size > 0) return false;
   if (part.kind === 'entering' || (part.kind === 'leaving' && !member.isAway(part.goal))) return false;
   return [...phases.values()].every((phase) => phase.kind === 'awake' || atRest(phase));
 }

@@ -85,7 +85,7 @@ export class Stage {
 
   /** Whether no engine is on its way anywhere, and none will be until it is told to go on. */
   get isStill(): boolean {
-    return this.#standstill.isAsked && [...this.#stirring].every(isStill);
+    return this.#standstill.isAsked && [...this.#members.values()].every(isStill);
   }
 
   /** Whether a request for this model that came now would be granted at once: nobody is before it, and no swap is due. */

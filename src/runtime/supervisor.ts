@@ -278,7 +278,11 @@ export class Supervisor implements Admission, Operator, StageReader {
   #underWay(): readonly string[] {
     const all = this.#stages.flatMap(({ actor }) => [...actor.engines.values()]);
     const moving = all.filter(({ engine: { phase } }) => phase.kind !== 'awake' && !atRest(phase));
-    return moving.map(({ id, engine }) => `${id} is still ${engine.phase.kind}`);
+    const members = this.#stages.flatMap(({ actor }) => [...actor.stage.members.values()]);
+    const suspended = members.flatMap(({ model, frozen }) =>
+      frozen.size > 0 ? [`requests of ${model} are suspended`] : [],
+    );
+    return [...moving.map(({ id, engine }) => `${id} is still ${engine.phase.kind}`), ...suspended];
   }
 
   #letGo(settled: (ticket: TicketId) => void): readonly Left[] {
