@@ -1,16 +1,16 @@
 import { fork } from 'node:child_process';
-import type { Server } from 'node:net';
+import { Socket, type Server } from 'node:net';
 
-/** A socket that listens, on its way from one process to another. It takes no connection until somebody listens on it. */
-export interface ListeningSocket {
+/** A socket on its way from one process to another. One that listens takes no connection until somebody listens on it. */
+export interface BareSocket {
   close(): void;
 }
 
 /** One end of the channel between two processes. Nothing arrives before somebody hears. */
 export interface Channel {
   /** Resolves when it is on its way, and also when there is nobody any more. */
-  send(message: unknown, socket?: ListeningSocket): Promise<void>;
-  hear(listener: (message: unknown, socket: ListeningSocket | undefined) => void): void;
+  send(message: unknown, socket?: BareSocket): Promise<void>;
+  hear(listener: (message: unknown, socket: BareSocket | undefined) => void): void;
   close(): void;
 }
 
@@ -77,18 +77,33 @@ export function channelToParent(lost: () => void): Channel | undefined {
  * The socket below a server. Undefined once that has stopped to listen. A server that is sent as such listens at once where it arrives, so that
  * whoever only passes it on would lose connections; a bare socket waits.
  */
-export function socketOf(server: Server): ListeningSocket | undefined {
+export function socketOf(server: Server): BareSocket | undefined {
   const handle: unknown = Reflect.get(server, '_handle');
   return isSocket(handle) ? handle : undefined;
 }
 
-const isSocket = (value: unknown): value is ListeningSocket =>
+/** The socket below a connection, of which nothing more is read here. `done` is for when it is on its way: this process has it no more then. */
+export function detached(connection: Socket): { readonly socket: BareSocket; readonly done: () => void } | undefined {
+  const handle: unknown = Reflect.get(connection, '_handle');
+  if (!isSocket(handle) || !('readStop' in handle) || typeof handle.readStop !== 'function') return undefined;
+  handle.readStop();
+  connection.setTimeout(0);
+  return { socket: handle, done: () => void connection.destroy() };
+}
+
+/** A connection that another process had. */
+export function connectionOn(socket: BareSocket): Socket {
+  const options: object = { handle: socket, readable: true, writable: true };
+  return new Socket(options);
+}
+
+const isSocket = (value: unknown): value is BareSocket =>
   typeof value === 'object' && value !== null && 'close' in value && typeof value.close === 'function';
 
-const asSocket = (value: unknown): ListeningSocket | undefined => (isSocket(value) ? value : undefined);
+const asSocket = (value: unknown): BareSocket | undefined => (isSocket(value) ? value : undefined);
 
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Node sends bare sockets, and its types know servers only
-const asHandle = (socket: ListeningSocket | undefined): Server | undefined => socket as Server | undefined;
+const asHandle = (socket: BareSocket | undefined): Server | undefined => socket as Server | undefined;
 
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- whatever is JSON can be sent
 const asMessage = (message: unknown): object => message as object;

@@ -28,7 +28,7 @@ import { FileWatch } from './file-watch.ts';
 import type { Known } from './known.ts';
 import { prefetcherOf } from './prefetching.ts';
 import type { AppOptions, HandOverTerms } from './options.ts';
-import { Listeners, type Given } from './listeners.ts';
+import { Listeners, type Given, type Pass } from './listeners.ts';
 import { bodyStore, reception, type Reception, type ReceptionMeans, type Settings } from './reception.ts';
 import { Reloader } from './reloader.ts';
 import { plansAfter, remembering, revisionOf, stillThere, withOld } from './revision.ts';
@@ -82,7 +82,7 @@ export class App {
   readonly #costs: CostKeeper;
   readonly #startedAt: Date;
   #verdicts: ReadonlyMap<string, readonly Verdict[]>;
-  readonly #listeners = new Listeners();
+  readonly listeners = new Listeners();
   readonly #leaving = new AbortController();
   readonly #watch: FileWatch;
 
@@ -169,7 +169,7 @@ export class App {
       files: options.files,
       clock,
       reporter,
-      renewed: (pair) => this.#listeners.renew(pair),
+      renewed: (pair) => this.listeners.renew(pair),
       changed: () => void this.reload({ by: 'watch_config', now: false }),
     });
     this.#reloader = new Reloader({
@@ -183,7 +183,7 @@ export class App {
 
   /** The port clients talk to. */
   get port(): number {
-    return this.#listeners.port;
+    return this.listeners.port;
   }
 
   /** The config in use, as it was read. */
@@ -216,7 +216,7 @@ export class App {
     await this.#supervisor.shutDown(withinMs);
     this.#prefetcher.close();
     await this.#costs.close();
-    await this.#listeners.close(Math.min(LAST_BYTES_MS, this.shutDownMs));
+    await this.listeners.close(Math.min(LAST_BYTES_MS, this.shutDownMs));
     await this.#processes.close();
     reporter.report({ kind: 'stopped', uptimeMs: this.#uptimeMs });
     await this.#telling.close();
@@ -255,17 +255,17 @@ export class App {
     return this.#supervisor.takeOver(termsOfTaking(handover, config, { ...means, plans: this.#plans }));
   }
 
-  /** After a handover: its ports, for another one to listen on. Whoever looks on is sent there, and what is open has this long to end. */
-  give(lastMs: number): readonly Given[] {
+  /** After a handover: its ports, for another one to listen on. Whoever looks on is sent there. */
+  give(): readonly Given[] {
     this.#leaving.abort();
-    return this.#listeners.give(lastMs);
+    return this.listeners.give();
   }
 
-  /** After a handover: serves what is open, then closes everything that is left and stops no engine. */
-  async leave(): Promise<void> {
+  /** After a handover: serves what is open, for so long at most, then closes everything that is left and stops no engine. */
+  async leave(withinMs: number, pass: Pass): Promise<void> {
     this.#watch.stop();
     this.#prefetcher.close();
-    await this.#listeners.stopped;
+    await this.listeners.leave(withinMs, pass);
     this.#telling.reporter.report({ kind: 'left', uptimeMs: this.#uptimeMs });
     await this.#telling.close();
   }
@@ -281,7 +281,7 @@ export class App {
 
   /** Nobody is let in any more, and whoever is there is cut off. */
   closeDoors(): Promise<void> {
-    return this.#listeners.close(0);
+    return this.listeners.close(0);
   }
 
   /** For the handler of the process's exit: synchronous, the last resort. */
@@ -317,7 +317,7 @@ export class App {
     const { metricsPortAsked, unconfigured, before } = this.#options;
     const door = (): Door => (this.#reception ?? own).main.door;
     const plane = metricsPlane({ metrics: this.#means.scrape, bug, door });
-    await this.#listeners.open({
+    await this.listeners.open({
       config,
       reception: own,
       metrics: plane,
@@ -363,8 +363,8 @@ export class App {
     const next = reception(settings, means, this.#reception);
     this.#stageMeans.commons.allow(config.policy.max_parallel_loads);
     if (!this.#supervisor.revise(revised)) return undefined;
-    this.#listeners.receive(next);
-    if (pair !== undefined) this.#listeners.renew(pair);
+    this.listeners.receive(next);
+    if (pair !== undefined) this.listeners.renew(pair);
     [this.#config, this.#written, this.#stages, this.#reception] = [config, written, stages, next];
     this.#plans = remembering(this.#plans, plans);
     [this.#verdicts, this.#departed, this.#knownCosts] = [judged.verdicts, departed, costs];

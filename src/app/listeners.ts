@@ -1,8 +1,9 @@
-import { socketOf, type ListeningSocket } from '../adapters/ipc.ts';
+import { connectionOn, detached, socketOf, type BareSocket } from '../adapters/ipc.ts';
 import type { TlsPair } from '../adapters/tls-files.ts';
 import type { metricsPlane } from '../api/plane.ts';
 import type { Config } from '../config/schema.ts';
 import type { Reporter } from '../ports/reporter.ts';
+import type { Taker } from '../proxy/idle-connections.ts';
 import { Listener } from '../proxy/server.ts';
 import { metricsPortFor, type MetricsPort } from './metrics-port.ts';
 import type { Reception } from './reception.ts';
@@ -15,16 +16,19 @@ export type PortName = (typeof PORTS)[number];
 export type Place = { readonly port: PortName; readonly host: string; readonly number: number };
 
 /** A port of the catnap before: the number that it had, and the socket at which clients queue. */
-export type HadBefore = { readonly number: number; readonly socket?: ListeningSocket | undefined };
+export type HadBefore = { readonly number: number; readonly socket?: BareSocket | undefined };
 
 /** A port that is given to another catnap. */
 export type Given = {
   readonly place: Place;
   readonly number: number;
-  readonly socket: ListeningSocket;
+  readonly socket: BareSocket;
   /** It takes no connection any more, and serves those that it has. */
   readonly stop: () => void;
 };
+
+/** Where a connection goes. Resolves when it is on its way. */
+export type Pass = (port: PortName, socket: BareSocket) => Promise<void>;
 
 export type ListenersMeans = {
   readonly config: Config;
@@ -44,8 +48,6 @@ export class Listeners {
   #main: Listener | undefined;
   #admin: Listener | undefined;
   #metrics: MetricsPort | undefined;
-  /** Those that take no connection any more. */
-  readonly #stopping = new Set<Promise<void>>();
   #config: Config | undefined;
 
   /** Rejects with a message that says what to change. */
@@ -93,8 +95,8 @@ export class Listeners {
     this.#admin?.renew(pair);
   }
 
-  /** What listens, the port of clients first. Connections that are open when it stops get this long to end. */
-  give(lastMs: number): readonly Given[] {
+  /** What listens, the port of clients first. */
+  give(): readonly Given[] {
     const { host = '', port = 0, admin_port: adminPort, metrics_port: metricsPort = 0 } = this.#config ?? {};
     const open = [
       { name: 'main', listener: this.#main, number: port },
@@ -104,14 +106,30 @@ export class Listeners {
     return open.flatMap(({ name, listener, number }): Given[] => {
       const socket = listener === undefined ? undefined : socketOf(listener.server);
       if (listener === undefined || socket === undefined) return [];
-      const stop = (): void => void this.#stopping.add(Promise.resolve(listener.close(lastMs)));
-      return [{ place: { port: name, host, number }, number: listener.port, socket, stop }];
+      return [
+        { place: { port: name, host, number }, number: listener.port, socket, stop: () => listener.stopListening() },
+      ];
     });
   }
 
-  /** Resolves when all that is open at ports that were given has ended. */
-  get stopped(): Promise<unknown> {
-    return Promise.all(this.#stopping);
+  /** Another process listens. Connections go there once they are idle; what is open has this long to end. Resolves when all of it has. */
+  async leave(withinMs: number, pass: Pass): Promise<void> {
+    this.#metrics?.close();
+    const taker =
+      (port: PortName): Taker =>
+      async (connection) => {
+        const bare = detached(connection);
+        if (bare !== undefined) await pass(port, bare.socket);
+        bare?.done();
+      };
+    await Promise.all([this.#main?.leave(withinMs, taker('main')), this.#admin?.leave(withinMs, taker('admin'))]);
+  }
+
+  /** A connection that another process had. */
+  accept(port: PortName, socket: BareSocket): void {
+    const listener = port === 'admin' ? this.#admin : this.#main;
+    if (listener === undefined) socket.close();
+    else listener.accept(connectionOn(socket));
   }
 
   /** Takes no more connections, lets what runs finish within the time, and ends the rest. */

@@ -1,19 +1,19 @@
 import { createServer, type Server } from 'node:http';
-import type { ListeningSocket } from '../adapters/ipc.ts';
+import type { BareSocket } from '../adapters/ipc.ts';
 import type { OpenPlane } from '../api/plane.ts';
 import type { Config } from '../config/schema.ts';
 import type { Reporter } from '../ports/reporter.ts';
 import { urlOf } from './url-of.ts';
 
 /** The port that only Prometheus reads. */
-export type MetricsPort = { readonly port: number; readonly server: Server; close(): void };
+export type MetricsPort = { readonly port: number; readonly server: Server; stopListening(): void; close(): void };
 
 /** Rejects with the system's error when the port cannot be had. */
 async function openMetricsPort(
   host: string,
   port: number,
   plane: OpenPlane,
-  socket: ListeningSocket | undefined,
+  socket: BareSocket | undefined,
 ): Promise<MetricsPort> {
   const server = createServer({ headersTimeout: 10_000, requestTimeout: 10_000 }, plane);
   server.maxConnections = 64;
@@ -22,6 +22,7 @@ async function openMetricsPort(
   return {
     port: typeof address === 'object' && address !== null ? address.port : port,
     server,
+    stopListening: () => void server.close(),
     close() {
       server.close();
       server.closeAllConnections();
@@ -44,7 +45,7 @@ type MetricsMeans = {
   readonly plane: OpenPlane;
   readonly reporter: Reporter;
   /** The socket or the number of the one before. */
-  readonly had: { readonly socket?: ListeningSocket | undefined; readonly number: number } | undefined;
+  readonly had: { readonly socket?: BareSocket | undefined; readonly number: number } | undefined;
 };
 
 /** One that is taken is only worth a warning, unless somebody asked for it. */

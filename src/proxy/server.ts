@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createSecureServer, Server as SecureServer, type ServerOptions } from 'node:https';
+import { Server as NetServer, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Door, Entry } from '../access/door.ts';
 import type { Visitor } from '../access/visitor.ts';
@@ -9,6 +10,7 @@ import type { Call } from './ask.ts';
 import { Cors } from './cors.ts';
 import { renderRefusal } from './envelope.ts';
 import type { Arrival, Gate } from './gate.ts';
+import { IdleConnections, type Taker } from './idle-connections.ts';
 import { infer } from './infer.ts';
 import { readAsPlain } from './plain-request.ts';
 import { Pools } from './pools.ts';
@@ -59,7 +61,9 @@ export class Listener {
   /** The requests that have not been told of yet. */
   readonly #running = new Set<Promise<void>>();
   readonly #closed = Promise.withResolvers<void>();
+  readonly #idle = new IdleConnections();
   #closing = false;
+  #listens = true;
 
   /** Rejects with a message that says what to change when the address cannot be had. */
   static async open(options: ListenerOptions): Promise<Listener> {
@@ -81,7 +85,7 @@ export class Listener {
       connectionsCheckingInterval: Math.min(1_000, Math.ceil(headerMs / 4)),
       shouldUpgradeCallback: isWebSocket,
     };
-    if (tls === undefined) this.#server = createServer(options);
+    if (tls === undefined) this.#server = createServer(options).on('connection', (socket) => this.#idle.came(socket));
     else {
       const handshakeTimeout = Math.ceil(headerMs);
       this.#server = createSecureServer({
@@ -121,21 +125,50 @@ export class Listener {
    * Asked again, it can only become more urgent.
    */
   async close(withinMs: number): Promise<void> {
+    if (!this.#closing) {
+      this.#closing = true;
+      if (this.#listens) this.#server.close(() => this.#closed.resolve());
+      this.#server.closeIdleConnections();
+    }
+    await this.#end(withinMs);
+  }
+
+  async #end(withinMs: number): Promise<void> {
     const { clock } = this.#gate;
     const cancel = clock.at(after(clock.now(), withinMs), () => {
       this.#server.closeAllConnections();
       for (const socket of this.#secured) socket.destroy();
       for (const socket of this.#upgraded) socket.destroy();
     });
-    if (!this.#closing) {
-      this.#closing = true;
-      this.#server.close(() => this.#closed.resolve());
-      this.#server.closeIdleConnections();
-    }
     await this.#closed.promise;
     cancel();
     await Promise.all(this.#running);
     this.#pools.destroy();
+  }
+
+  /**
+   * Another process listens in its place: it takes no more connections. Those that it has stay until `leave` or `close`, as it cannot be known here
+   * whether a client is just asking over one.
+   */
+  stopListening(): void {
+    this.#listens = false;
+    // That of the HTTP server would close idle connections.
+    Reflect.apply(NetServer.prototype.close, this.#server, [() => this.#closed.resolve()]);
+  }
+
+  /**
+   * Gives away connections that are idle, now and as they come to be, lets what runs finish within the time, and ends the rest. Those that cannot be
+   * given are closed.
+   */
+  async leave(withinMs: number, taker: Taker): Promise<void> {
+    await this.#idle.giveTo(taker);
+    this.#server.closeIdleConnections();
+    await this.#end(withinMs);
+  }
+
+  /** A connection that another process had. */
+  accept(socket: Socket): void {
+    this.#server.emit('connection', socket);
   }
 
   /** Another config: requests that come from now on meet this, and those that are here keep what they met. */
@@ -227,13 +260,15 @@ export class Listener {
     };
     const answer = { req, res, leave };
     const open = this.#answersOn(req.socket);
+    this.#idle.asked(req, open.length);
     open.push(answer);
-    res.shouldKeepAlive &&= !this.#closing;
+    res.shouldKeepAlive &&= !this.#closing && this.#listens;
     // Writing to a client that has just left is no failure of anybody; its leaving is told by the signal.
     res.on('error', () => leave());
     res.once('close', () => {
       leave();
       open.splice(open.indexOf(answer), 1);
+      this.#idle.answered(answer, open.length);
       if (this.#closing) this.#server.closeIdleConnections();
     });
     return { id: requestId(req.headers['x-request-id']), at: this.#gate.clock.now(), signal: leaving.signal, leave };

@@ -1,4 +1,4 @@
-import type { Channel, ListeningSocket } from '../../adapters/ipc.ts';
+import type { Channel, BareSocket } from '../../adapters/ipc.ts';
 import { ToChild, type ToParent } from './parent-line.ts';
 import type { Hear, Line, Said, Side } from './said.ts';
 
@@ -24,7 +24,7 @@ export class ChildLine implements Line {
     void this.#channel.send({ kind: 'call-off' } satisfies ToParent);
   }
 
-  send(to: Side, said: Said, socket?: ListeningSocket): Promise<void> {
+  send(to: Side, said: Said, socket?: BareSocket): Promise<void> {
     return this.#channel.send({ kind: 'pass-on', to, said } satisfies ToParent, socket);
   }
 

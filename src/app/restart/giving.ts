@@ -3,7 +3,7 @@ import { after, FOREVER, type Millis, type TicketId } from '../../core/kinds.ts'
 import type { Cancel, Clock } from '../../ports/clock.ts';
 import type { HandedCut, Handover } from '../../ports/handover.ts';
 import type { Reporter } from '../../ports/reporter.ts';
-import type { Given } from '../listeners.ts';
+import type { Given, Pass } from '../listeners.ts';
 import type { HandOverTerms } from '../options.ts';
 import { PROTOCOL, type Line, type Said, type Word } from './said.ts';
 
@@ -13,12 +13,12 @@ export interface Leaver {
   readonly reporter: Reporter;
   /** Resolves when it has let go of its engines. Rejects, with why, when they do not come to rest within the time, and has changed nothing then. */
   handOver(terms: HandOverTerms): Promise<Handover>;
-  /** Its ports. What is open at one of them when it stops has this long to end. */
-  give(lastMs: number): readonly Given[];
+  /** Its ports. */
+  give(): readonly Given[];
   /** Goes on with the engines and ports that it had let go of. */
   takeBack(left: LeftBehind): Promise<void>;
-  /** Resolves when what is open has been served. */
-  leave(): Promise<void>;
+  /** Serves what is open, for so long at most, and passes connections on when they are idle. */
+  leave(withinMs: number, pass: Pass): Promise<void>;
   cut(cut: HandedCut): void;
 }
 
@@ -148,7 +148,7 @@ export class Giving {
     const settled = new Settlements((ticket) => void line.send('after', { kind: 'settled', ticket }));
     const handover = await this.#letGo(restMs, settled);
     const from = clock.now();
-    const ports = leaver.give(drainMs);
+    const ports = leaver.give();
     void this.#give(handover, ports);
     try {
       await this.#next('taken', readyMs);
@@ -165,7 +165,8 @@ export class Giving {
     const requests = models.reduce((sum, { leases }) => sum + leases.length, 0);
     const gapMs = clock.now() - from;
     reporter.report({ kind: 'handed-over', by, version, engines: engines.length, requests, gapMs });
-    void leaver.leave().then(left);
+    const pass: Pass = (port, socket) => line.send('after', { kind: 'connection', port }, socket);
+    void leaver.leave(drainMs, pass).then(left);
     return { version, engines, requests, gapMs };
   }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Forked, ForkedEnd, ListeningSocket } from '../../adapters/ipc.ts';
+import type { Forked, ForkedEnd, BareSocket } from '../../adapters/ipc.ts';
 import { Said, Side, type Hear, type Line } from './said.ts';
 
 /** What a child asks its parent to do, or to pass on. */
@@ -16,7 +16,7 @@ export type ToChild = z.infer<typeof ToChild>;
 
 /** One catnap of the line: this process, or a child of it. */
 type Link = {
-  readonly deliver: (from: Side, said: Said, socket: ListeningSocket | undefined) => Promise<void>;
+  readonly deliver: (from: Side, said: Said, socket: BareSocket | undefined) => Promise<void>;
   readonly child: Forked | undefined;
 };
 
@@ -61,7 +61,7 @@ export class ParentLine implements Line {
     this.#comes?.child?.signal('SIGKILL');
   }
 
-  send(to: Side, said: Said, socket?: ListeningSocket): Promise<void> {
+  send(to: Side, said: Said, socket?: BareSocket): Promise<void> {
     const own = [this.#serves, this.#goes].find((link) => link?.child === undefined && link !== undefined);
     return own === undefined ? Promise.resolve() : this.#passOn(own, to, said, socket);
   }
@@ -100,7 +100,7 @@ export class ParentLine implements Line {
     void child.ended.then((end) => this.#end(link, end));
   }
 
-  async #passOn(from: Link, to: Side, said: Said, socket: ListeningSocket | undefined): Promise<void> {
+  async #passOn(from: Link, to: Side, said: Said, socket: BareSocket | undefined): Promise<void> {
     if (said.kind === 'taken' && from === this.#comes) {
       this.#goes = this.#serves;
       this.#serves = from;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ListeningSocket } from '../../adapters/ipc.ts';
+import type { BareSocket } from '../../adapters/ipc.ts';
 import { ticketId } from '../../core/kinds.ts';
 import { PORTS } from '../listeners.ts';
 
@@ -30,6 +30,7 @@ export const Said = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('take'), handover: z.unknown(), places: z.array(Place) }),
   z.object({ kind: z.literal('socket'), port: Port }),
   z.object({ kind: z.literal('settled'), ticket }),
+  z.object({ kind: z.literal('connection'), port: Port }),
   // Whoever made both: one of them has ended.
   z.object({ kind: z.literal('gone'), why: z.string() }),
 ]);
@@ -40,7 +41,7 @@ export type Word<Kind extends Said['kind']> = Extract<Said, { readonly kind: Kin
 export const Side = z.enum(['before', 'after']);
 export type Side = z.infer<typeof Side>;
 
-export type Hear = (from: Side, said: Said, socket: ListeningSocket | undefined) => void;
+export type Hear = (from: Side, said: Said, socket: BareSocket | undefined) => void;
 
 /** The line of catnaps that follow each other, as one of them sees it. */
 export interface Line {
@@ -48,7 +49,7 @@ export interface Line {
   begin(): void;
   /** Ends the one after, which has not taken over. It is heard of once it is gone. */
   callOff(): void;
-  send(to: Side, said: Said, socket?: ListeningSocket): Promise<void>;
+  send(to: Side, said: Said, socket?: BareSocket): Promise<void>;
   /** Calls this in place of what was called before. */
   hear(listener: Hear): void;
 }

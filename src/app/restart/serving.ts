@@ -5,7 +5,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { HandedCut, Handover } from '../../ports/handover.ts';
 import type { Reporter } from '../../ports/reporter.ts';
 import type { App } from '../app.ts';
-import type { Given } from '../listeners.ts';
+import type { Given, Pass } from '../listeners.ts';
 import type { AppOptions, HandOverTerms } from '../options.ts';
 import { ms } from '../times.ts';
 import { Giving, type GivingMeans, type Leaver, type LeftBehind } from './giving.ts';
@@ -54,7 +54,10 @@ export class Serving implements Leaver {
         ...(taking !== undefined && { predecessor: taking, before: taking.before }),
       });
       const serving = (own.serving = new Serving(means, app));
-      taking?.done((ticket) => serving.#settled(ticket));
+      taking?.done({
+        settled: (ticket) => serving.#settled(ticket),
+        accept: (port, socket) => serving.app.listeners.accept(port, socket),
+      });
       return serving;
     } catch (error) {
       await taking?.refuse([error instanceof Error ? error.message : String(error)]);
@@ -116,16 +119,16 @@ export class Serving implements Leaver {
     return this.#app.handOver(terms);
   }
 
-  give(lastMs: number): readonly Given[] {
-    return this.#app.give(lastMs);
+  give(): readonly Given[] {
+    return this.#app.give();
   }
 
   cut(cut: HandedCut): void {
     this.#app.cut(cut);
   }
 
-  leave(): Promise<void> {
-    return this.#app.leave();
+  leave(withinMs: number, pass: Pass): Promise<void> {
+    return this.#app.leave(withinMs, pass);
   }
 
   /** As another one would: what is open stays with the app that it came to. */
@@ -139,7 +142,9 @@ export class Serving implements Leaver {
       before: ({ port }) => numbers.get(port),
     });
     settled((ticket) => this.#app.settledElsewhere(ticket));
-    void old.leave();
+    const next = this.#app;
+    const pass: Pass = (port, socket) => Promise.resolve(next.listeners.accept(port, socket));
+    void old.leave(limitsOf(old.written).drainMs, pass);
   }
 
   #settled(ticket: TicketId | undefined): void {

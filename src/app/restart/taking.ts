@@ -1,4 +1,4 @@
-import type { ListeningSocket } from '../../adapters/ipc.ts';
+import type { BareSocket } from '../../adapters/ipc.ts';
 import type { TicketId } from '../../core/kinds.ts';
 import type { HandedCut, Handover, Predecessor } from '../../ports/handover.ts';
 import type { HadBefore, Place, PortName } from '../listeners.ts';
@@ -7,17 +7,20 @@ import { PROTOCOL, type Line, type Said, type Word } from './said.ts';
 /** Told that a request has ended which the catnap before serves; undefined: all have, since it is no more. */
 type Settled = (ticket: TicketId | undefined) => void;
 
+type Taker = { readonly settled: Settled; readonly accept: (port: PortName, socket: BareSocket) => void };
+
 /** Takes over from the catnap before: its engines, its ports, and what is left to be told of the requests that it goes on with. */
 export class Taking implements Predecessor {
   readonly #line: Line;
   readonly #version: string;
   readonly #asked = Promise.withResolvers<Word<'take'>>();
   readonly #complete = Promise.withResolvers<void>();
-  readonly #sockets = new Map<PortName, ListeningSocket>();
+  readonly #sockets = new Map<PortName, BareSocket>();
   #places: Word<'take'>['places'] = [];
   /** Until there is somebody to tell. */
   readonly #early: (TicketId | undefined)[] = [];
   #settled: Settled = (ticket) => void this.#early.push(ticket);
+  #accept: Taker['accept'] = (_port, socket) => socket.close();
 
   constructor(line: Line, version: string) {
     this.#line = line;
@@ -25,7 +28,7 @@ export class Taking implements Predecessor {
   }
 
   /** What the catnap before says. */
-  hear(said: Said, socket: ListeningSocket | undefined): void {
+  hear(said: Said, socket: BareSocket | undefined): void {
     switch (said.kind) {
       case 'take':
         this.#places = said.places;
@@ -34,6 +37,9 @@ export class Taking implements Predecessor {
       case 'socket':
         if (socket !== undefined) this.#sockets.set(said.port, socket);
         break;
+      case 'connection':
+        if (socket !== undefined) this.#accept(said.port, socket);
+        return;
       case 'settled':
         this.#settled(said.ticket);
         return;
@@ -76,11 +82,12 @@ export class Taking implements Predecessor {
   }
 
   /** Everything is here, and clients are let in. Ports that are not wanted any more are nobody's from now on. */
-  done(settled: Settled): void {
+  done({ settled, accept }: Taker): void {
     for (const socket of this.#sockets.values()) socket.close();
     this.#sockets.clear();
     void this.#line.send('before', { kind: 'taken' });
     this.#settled = settled;
+    this.#accept = accept;
     for (const ticket of this.#early.splice(0)) settled(ticket);
   }
 }
