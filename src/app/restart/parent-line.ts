@@ -72,6 +72,8 @@ export class ParentLine implements Line {
 
   /** This process serves nothing more. */
   leave(): void {
+    // Whoever heard for it can be forgotten.
+    this.#hear = () => {};
     if (this.#goes?.child === undefined) this.#gone('before', 'it has ended');
   }
 
