@@ -152,7 +152,7 @@ export class Listener {
    */
   stopListening(): void {
     this.#listens = false;
-    // That of the HTTP server would close idle connections.
+    // oxlint-disable-next-line typescript/unbound-method -- that of the HTTP server would close idle connections
     Reflect.apply(NetServer.prototype.close, this.#server, [() => this.#closed.resolve()]);
   }
 
