@@ -116,7 +116,7 @@ export class App {
       void app.#vram.measure(config);
       return app;
     } catch (error) {
-      await app?.closeDoors();
+      await app?.listeners.close(0);
       await processes.close();
       throw error;
     }
@@ -272,16 +272,11 @@ export class App {
 
   /** Kills every engine and waits a moment for the proof. */
   async stopNow(): Promise<void> {
-    const { clock } = this.#options;
     this.#checkpoints.leave();
     this.#processes.killAllNow();
+    const { clock } = this.#options;
     const enough = new Promise<void>((resolve) => clock.at(after(clock.now(), LAST_BYTES_MS), resolve));
     await Promise.race([this.#supervisor.shutDown(0), enough]);
-  }
-
-  /** Nobody is let in any more, and whoever is there is cut off. */
-  closeDoors(): Promise<void> {
-    return this.listeners.close(0);
   }
 
   /** For the handler of the process's exit: synchronous, the last resort. */

@@ -110,7 +110,7 @@ test('one that has let go sends requests to the next, and ends without ending an
   const { handover } = await left(before);
 
   const refused = await ask(before.app.port, '/v1/chat/completions', { body: chat('a'), headers: JSON_BODY });
-  await before.app.leave();
+  await before.app.leave(0, async () => {});
   before.app.killAllNow();
 
   expect([refused.status, refused.headers['retry-after']]).toEqual([503, '1']);
