@@ -18,7 +18,10 @@ export async function restart(where: Where, terminal: Terminal): Promise<number>
 }
 
 function sayRestarted({ version, engines, requests, gap_ms: gap }: Restarted): string {
-  const lines = engines.map(({ engine, level }) => `${level === null ? 'awake  ' : `level ${level}`}  ${engine}`);
+  const lines = engines.map(({ engine, model, level }) => {
+    const isOne = engines.filter((other) => other.model === model).length === 1;
+    return `${level === null ? 'awake' : `level ${level}`}`.padEnd(12) + (isOne ? model : engine);
+  });
   const open =
     requests === 0 ? '' : ` ${requests} ${requests === 1 ? 'request is' : 'requests are'} served to the end.`;
   const what = engines.length === 0 ? 'There was no engine to hand over.' : 'Handed over:';

@@ -366,6 +366,7 @@ export type RefusalCode = Extract<
   | 'model_disabled'
   | 'manual_mode'
   | 'shutting_down'
+  | 'restarting'
 >;
 /** Why a lease may be ended from our side. */
 export type CutCode = Extract<ErrorCode, 'engine_died' | 'drained' | 'shutting_down'>;

@@ -68,9 +68,9 @@ export class Standstill {
     this.#hasLetGo = true;
     const hope = { retryAt: after(now, AGAIN_MS) };
     for (const member of members) {
-      this.#replies.rejectAll(member, 'shutting_down', WHY, hope);
+      this.#replies.rejectAll(member, 'restarting', WHY, hope);
       for (const order of member.unloads.splice(0))
-        this.#replies.reject(order, member.model, 'shutting_down', WHY, hope);
+        this.#replies.reject(order, member.model, 'restarting', WHY, hope);
     }
   }
 
@@ -78,7 +78,7 @@ export class Standstill {
   #answer(event: StageEvent, members: ReadonlyMap<ModelId, Member>, now: Millis): void {
     const ticket = event.kind === 'ticket-arrived' ? event.ticket : 'order' in event ? event.order : undefined;
     if (ticket !== undefined && 'model' in event)
-      this.#replies.reject(ticket, event.model, 'shutting_down', WHY, { retryAt: after(now, AGAIN_MS) });
+      this.#replies.reject(ticket, event.model, 'restarting', WHY, { retryAt: after(now, AGAIN_MS) });
     if (event.kind === 'lease-settled') members.get(event.model)?.settle(event.ticket, now);
   }
 }

@@ -102,6 +102,7 @@ function outcomeOf({ code }: Refused): Outcome {
     case 'model_unloading':
     case 'model_not_loaded':
     case 'shutting_down':
+    case 'restarting':
     case 'model_loading':
     case 'model_failed':
     case 'model_disabled':

@@ -161,6 +161,7 @@ export class Listener {
    * given are closed.
    */
   async leave(withinMs: number, taker: Taker): Promise<void> {
+    if (this.#listens) this.stopListening();
     await this.#idle.giveTo(taker);
     this.#server.closeIdleConnections();
     await this.#end(withinMs);

@@ -149,6 +149,8 @@ export class AnswersChecker implements Checker {
       }
       case 'shutting_down':
         return must(closingAt !== undefined, `${ticket} was told that catnap shuts down`);
+      case 'restarting':
+        return must(false, `${ticket} was told that catnap restarts, which it does in no world`);
       case 'wait_timeout':
         return undefined;
       default:

@@ -1,0 +1,235 @@
+import { rmSync, writeFileSync } from 'node:fs';
+import { Agent } from 'node:http';
+import { join } from 'node:path';
+import { ModelRow } from '../../src/api/admin/contract.ts';
+import type { ConfigInput, ModelInput } from '../../src/config/schema.ts';
+import { JSON_BODY, chatBody, writeConfig, type Catnap } from '../helpers/catnap.ts';
+import { isAlive, test } from '../helpers/e2e.ts';
+import { EventStream, LONG } from '../helpers/event-stream.ts';
+import { Lab } from '../helpers/lab.ts';
+import { Metrics } from '../helpers/metrics.ts';
+import { survivors } from '../helpers/survivors.ts';
+import { waitFor } from '../helpers/wait-for.ts';
+
+const ENGINE = join(import.meta.dirname, '../fixtures/engine.ts');
+
+const engine = (...args: string[]): ModelInput => ({
+  backend: 'command',
+  command: [process.execPath, ENGINE, '--port', '${PORT}', ...args],
+  footprint: { gpu_mib: 1 },
+});
+const ROOM = { gpu: { capacity_mib: 10 } };
+
+/** Which process has answered, or what came in its place. */
+async function pidOf(catnap: Catnap, model: string): Promise<string> {
+  const { status, text } = await catnap.chat(model);
+  return status === 200 ? (/"content":"(\d+) /.exec(text)?.[1] ?? text) : `${status} ${text}`;
+}
+
+/** The catnaps that live, the first one first. */
+const catnaps = (folder: string): number[] =>
+  survivors(folder)
+    .filter(({ command }) => command.includes('launch/catnap.mjs'))
+    .map(({ pid }) => pid)
+    .toSorted((a, b) => a - b);
+
+/** How often another catnap has taken over, and the first one is alone with it. */
+async function restarted(catnap: Catnap, folder: string, times: number): Promise<void> {
+  await catnap.fact('handed-over', {}, times);
+  await catnap.fact('left', {}, times);
+  await waitFor('two to be left', () => catnaps(folder).length === 2, { within: 10_000 });
+}
+
+test('a restart leaves engines, streams and the order of an operator as they are, again and again', async ({
+  expect,
+  start,
+  run,
+  folder,
+}) => {
+  const holds = join(folder, 'holds');
+  const models = { alpha: engine(), beta: engine('--hang-while', holds), gamma: engine() };
+  const catnap = await start({ ...ROOM, models });
+  const [alpha, beta] = [await pidOf(catnap, 'alpha'), await pidOf(catnap, 'beta')];
+  expect((await catnap.ask('/v1/admin/models/gamma/unload?hold=true', {})).status).toBe(200);
+  writeFileSync(holds, '');
+  const stream = await catnap.stream('beta');
+  const events = await EventStream.open(catnap.port, '/v1/admin/events', '').catch(() => undefined);
+  expect(events?.status).toBe(405);
+  const following = catnap.get('/v1/admin/events');
+
+  const first = await run(['restart', '--url', catnap.url]);
+  expect([first.code, first.err]).toEqual([0, '']);
+  expect(first.out).toMatch(
+    /^catnap \S+ serves now; nobody was let in for \d+ ms\. 1 request is served to the end\.$/m,
+  );
+  expect(first.out).toMatch(/^awake +alpha$/m);
+  expect((await following).whole).toBe(true);
+  expect(await pidOf(catnap, 'alpha')).toBe(alpha);
+  expect(ModelRow.parse(await catnap.model('gamma')).hold).toBe(true);
+  expect(await catnap.model('beta')).toMatchObject({ runtime_inflight: 1, runtime_state: 'loaded' });
+  // The one before goes on with what is open, and so long nobody else comes.
+  const second = await run(['restart', '--url', catnap.url]);
+  expect([second.code, second.err]).toEqual([1, expect.stringContaining('still serves requests')]);
+  expect(stream.over).toBe(false);
+  rmSync(holds);
+  expect(await stream.closed).toBe('whole');
+  expect(stream.body).toContain(`"content":"${beta} 1"`);
+  await restarted(catnap, folder, 1);
+  await expect.poll(async () => (await catnap.model('beta')).runtime_inflight).toBe(0);
+
+  const [parent, child] = catnaps(folder);
+  expect(parent).toBe(catnap.pid);
+  const third = await run(['restart', '--json', '--url', catnap.url]);
+  expect(third.code).toBe(0);
+  expect(JSON.parse(third.out)).toMatchObject({
+    engines: [
+      { model: 'alpha', level: null },
+      { model: 'beta', level: null },
+    ],
+    requests: 0,
+  });
+  await restarted(catnap, folder, 2);
+  expect(catnaps(folder)).not.toContain(child);
+  expect(await pidOf(catnap, 'alpha')).toBe(alpha);
+  expect(await pidOf(catnap, 'beta')).toBe(beta);
+  expect(ModelRow.parse(await catnap.model('gamma')).hold).toBe(true);
+  // As after any start, what is counted begins at 0.
+  expect(
+    new Metrics((await catnap.get('/metrics')).text).value('catnap_swaps_total', { model: 'alpha', result: 'done' }),
+  ).toBe(0);
+
+  expect(await catnap.stop('SIGINT')).toEqual({ code: 0, signal: null });
+  expect(catnaps(folder)).toEqual([]);
+});
+
+test('a stream of words goes through a restart whole, and a sleeper sleeps on', async ({
+  expect,
+  start,
+  folder,
+  llama,
+}) => {
+  const lab = new Lab(folder);
+  const models = {
+    words: await llama.counts(200, { footprint: { gpu_mib: 1 } }),
+    alpha: lab.vllm({}, { sleep_level: 1, footprint: { gpu_mib: 9 } }),
+    beta: lab.vllm({}, { model_path: 'lab/other', footprint: { gpu_mib: 9 } }),
+  };
+  const catnap = await start({ ...lab.root, ...ROOM, models }, { env: lab.env });
+  const said = (await catnap.chat('alpha')).text;
+  const { pid } = await catnap.engine('alpha');
+  expect((await catnap.chat('beta')).status).toBe(200);
+  const other = await catnap.engine('beta');
+  const stream = await (await catnap.stream('words', LONG)).begun();
+
+  catnap.signal('SIGUSR2');
+  await catnap.fact('handed-over');
+  expect(stream.over).toBe(false);
+  expect((await catnap.model('alpha')).engines).toMatchObject([{ pid, phase: 'asleep' }]);
+  expect((await catnap.engine('beta')).pid).toBe(other.pid);
+  expect((await catnap.chat('beta')).status).toBe(200);
+  expect(await stream.closed).toBe('whole');
+  expect(stream.body).toContain('[DONE]');
+  expect(contentOf((await catnap.chat('alpha')).text)).toBe(contentOf(said));
+  expect((await catnap.engine('alpha')).pid).toBe(pid);
+  expect(catnap.facts('swap-finished', { to: 'alpha' }).at(-1)).toMatchObject({ wokenFrom: 1, result: 'done' });
+  expect(lab.ledger.events('refused')).toEqual([]);
+});
+
+const contentOf = (text: string): unknown => /"content":"[^"]*"/.exec(text)?.[0];
+
+test('clients under load meet nothing but an answer, or a 503 that says when to come back', async ({
+  expect,
+  start,
+  folder,
+}) => {
+  const models = { alpha: engine(), beta: engine() };
+  const catnap = await start({ ...ROOM, models });
+  let over = false;
+  const answers = new Map<string, number>();
+  const client = async (agent: Agent | false, model: string): Promise<void> => {
+    while (!over) {
+      const asking = { body: chatBody(model), headers: JSON_BODY, agent };
+      const { status, headers, whole } = await catnap.ask('/v1/chat/completions', asking);
+      const kind =
+        `${status} ${headers['x-catnap-error'] ?? ''} ${headers['retry-after'] ?? ''} ${whole ? '' : 'cut'}`.trim();
+      answers.set(kind, (answers.get(kind) ?? 0) + 1);
+    }
+  };
+  const agents = Array.from({ length: 4 }, () => new Agent({ keepAlive: true, maxSockets: 1 }));
+  const clients = [...agents, false as const, false as const].map((agent, at) =>
+    client(agent, at % 2 === 0 ? 'alpha' : 'beta'),
+  );
+  for (const times of [1, 2]) {
+    const before = answers.get('200') ?? 0;
+    await waitFor('clients to be served', () => (answers.get('200') ?? 0) > before + 100, { within: 20_000 });
+    catnap.signal('SIGUSR2');
+    await restarted(catnap, folder, times);
+  }
+  over = true;
+  await Promise.all(clients);
+  for (const agent of agents) agent.destroy();
+  for (const kind of answers.keys()) expect(['200', '503 restarting 1']).toContain(kind);
+  const refused = answers.get('503 restarting 1') ?? 0;
+  expect(refused).toBeLessThanOrEqual(2 * clients.length);
+  const gaps = catnap.facts('handed-over').map((line) => Math.round(Number(line['gapMs'])));
+  console.log(`gaps of ${gaps.join(' and ')} ms; ${answers.get('200') ?? 0} answered, ${refused} told to come back`);
+});
+
+test('a config that is bad, and a catnap that dies while it takes over, leave everything as it was', async ({
+  expect,
+  start,
+  run,
+  folder,
+}) => {
+  const config: ConfigInput = { ...ROOM, models: { alpha: engine() } };
+  const catnap = await start(config);
+  const alpha = await pidOf(catnap, 'alpha');
+  writeConfig(folder, { ...ROOM, models: { alpha: { backend: 'stub', tokns: 3 } as unknown as ModelInput } });
+  const told = await run(['restart', '--url', catnap.url]);
+  expect([told.code, told.err]).toEqual([1, expect.stringContaining('models.alpha.tokns')]);
+  catnap.signal('SIGUSR2');
+  await catnap.fact('restart-called-off', { by: 'SIGUSR2' });
+  await waitFor('it to be alone', () => catnaps(folder).length === 1);
+  expect((await catnap.get('/metrics')).text).toMatch(/^catnap_restarts_called_off_total 2$/m);
+
+  writeConfig(folder, config);
+  catnap.signal('SIGUSR2');
+  const comes = await waitFor('another one to come', () => catnaps(folder).find((pid) => pid !== catnap.pid), {
+    within: 10_000,
+  });
+  process.kill(comes, 'SIGKILL');
+  await catnap.fact('restart-called-off', { by: 'SIGUSR2' }, 2);
+  expect(await pidOf(catnap, 'alpha')).toBe(alpha);
+
+  // It can still be done.
+  catnap.signal('SIGUSR2');
+  await restarted(catnap, folder, 1);
+  expect(await pidOf(catnap, 'alpha')).toBe(alpha);
+});
+
+test('when the one that serves is killed, the first one ends what it has left and says so by its code', async ({
+  expect,
+  start,
+  folder,
+}) => {
+  const catnap = await start({ models: { alpha: engine('--fork') } });
+  const alpha = Number(await pidOf(catnap, 'alpha'));
+  catnap.signal('SIGUSR2');
+  await restarted(catnap, folder, 1);
+  const serving = catnaps(folder).find((pid) => pid !== catnap.pid) ?? 0;
+  process.kill(serving, 'SIGKILL');
+  expect(await catnap.exited).toEqual({ code: 137, signal: null });
+  expect(isAlive(alpha)).toBe(false);
+});
+
+test('when the first one is killed, the one that serves ends in order', async ({ expect, start, folder }) => {
+  const catnap = await start({ models: { alpha: engine() } });
+  const alpha = Number(await pidOf(catnap, 'alpha'));
+  catnap.signal('SIGUSR2');
+  await restarted(catnap, folder, 1);
+  catnap.signal('SIGKILL');
+  await catnap.exited;
+  await waitFor('both to have ended', () => catnaps(folder).length === 0, { within: 15_000 });
+  expect(isAlive(alpha)).toBe(false);
+  expect(catnap.facts('stopped')).toHaveLength(1);
+});
