@@ -144,10 +144,10 @@ test('clients under load meet nothing but an answer, or a 503 that says when to 
 }) => {
   const models = { alpha: engine(), beta: engine() };
   const catnap = await start({ ...ROOM, models });
-  let over = false;
+  const over = new AbortController();
   const answers = new Map<string, number>();
   const client = async (agent: Agent | false, model: string): Promise<void> => {
-    while (!over) {
+    while (!over.signal.aborted) {
       const asking = { body: chatBody(model), headers: JSON_BODY, agent };
       const { status, headers, whole } = await catnap.ask('/v1/chat/completions', asking);
       const told = [status, headers['x-catnap-error'], headers['retry-after'], ...(whole ? [] : ['cut'])];
@@ -166,7 +166,7 @@ test('clients under load meet nothing but an answer, or a 503 that says when to 
     catnap.signal('SIGUSR2');
     await restarted(catnap, folder, times);
   }
-  over = true;
+  over.abort();
   await Promise.all(clients);
   for (const agent of agents) agent.destroy();
   for (const kind of answers.keys()) expect(['200', '503 restarting 1']).toContain(kind);
