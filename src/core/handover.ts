@@ -69,8 +69,7 @@ export class Standstill {
     const hope = { retryAt: after(now, AGAIN_MS) };
     for (const member of members) {
       this.#replies.rejectAll(member, 'restarting', WHY, hope);
-      for (const order of member.unloads.splice(0))
-        this.#replies.reject(order, member.model, 'restarting', WHY, hope);
+      for (const order of member.unloads.splice(0)) this.#replies.reject(order, member.model, 'restarting', WHY, hope);
     }
   }
 
