@@ -20,7 +20,8 @@ export async function restart(where: Where, terminal: Terminal): Promise<number>
 function sayRestarted({ version, engines, requests, gap_ms: gap }: Restarted): string {
   const lines = engines.map(({ engine, model, level }) => {
     const isOne = engines.filter((other) => other.model === model).length === 1;
-    return `${level === null ? 'awake' : `level ${level}`}`.padEnd(12) + (isOne ? model : engine);
+    const depth = level === null ? 'awake' : `level ${level}`;
+    return `${depth.padEnd(12)}${isOne ? model : engine}`;
   });
   const open =
     requests === 0 ? '' : ` ${requests} ${requests === 1 ? 'request is' : 'requests are'} served to the end.`;

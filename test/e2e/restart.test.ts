@@ -1,5 +1,7 @@
+import { once } from 'node:events';
 import { rmSync, writeFileSync } from 'node:fs';
 import { Agent } from 'node:http';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { ModelRow } from '../../src/api/admin/contract.ts';
@@ -206,6 +208,42 @@ test('a config that is bad, and a catnap that dies while it takes over, leave ev
   catnap.signal('SIGUSR2');
   await restarted(catnap, folder, 1);
   expect(await pidOf(catnap, 'alpha')).toBe(alpha);
+});
+
+test('a catnap that has the engines and cannot listen gives them back', async ({ expect, start, run, folder }) => {
+  const holds = join(folder, 'holds');
+  const models = { alpha: engine(), beta: engine('--hang-while', holds) };
+  const catnap = await start({ ...ROOM, models });
+  const [alpha, beta] = [await pidOf(catnap, 'alpha'), await pidOf(catnap, 'beta')];
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const kept = (): Promise<{ status: number }> => catnap.ask('/v1/models', { method: 'GET', agent });
+  expect((await kept()).status).toBe(200);
+  writeFileSync(holds, '');
+  const stream = await catnap.stream('beta');
+  const taken = createServer().listen(0, '127.0.0.1');
+  await once(taken, 'listening');
+  const address = taken.address();
+  const admin_port = typeof address === 'object' && address !== null ? address.port : 0;
+  writeConfig(folder, { ...ROOM, models, admin_port });
+
+  const told = await run(['restart', '--url', catnap.url]);
+  expect([told.code, told.err]).toEqual([1, expect.stringContaining('`admin_port`')]);
+  expect(await pidOf(catnap, 'alpha')).toBe(alpha);
+  expect((await kept()).status).toBe(200);
+  expect((await catnap.model('beta')).runtime_inflight).toBe(1);
+  await waitFor('it to be alone', () => catnaps(folder).length === 1);
+
+  // What was open then is known, and the next one takes over as ever.
+  writeConfig(folder, { ...ROOM, models });
+  expect((await run(['restart', '--url', catnap.url])).code).toBe(0);
+  expect(stream.over).toBe(false);
+  rmSync(holds);
+  expect(await stream.closed).toBe('whole');
+  expect(stream.body).toContain(`"content":"${beta} 1"`);
+  await restarted(catnap, folder, 1);
+  expect(await pidOf(catnap, 'alpha')).toBe(alpha);
+  agent.destroy();
+  taken.close();
 });
 
 test('when the one that serves is killed, the first one ends what it has left and says so by its code', async ({
