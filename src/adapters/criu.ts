@@ -111,6 +111,8 @@ export class Criu {
       ...['--no-default-config', '--images-dir', folder, '--work-dir', folder, '-v2'],
       ...(connected ? ['--tcp-established', '--network-lock', 'skip'] : ['--tcp-close']),
       ...['--ext-unix-sk', '--file-locks', '--manage-cgroups=ignore'],
+      // In containers the driver's files in /proc are mounts from outside.
+      '--enable-external-masters',
       ...['--libdir', plugins ?? NO_PLUGINS(folder)],
     ];
   }

@@ -201,10 +201,8 @@ const READINGS: Lane = {
   model: vllm(1),
   rows: [
     ['sleep', 'smi slow', 'host', 'same'],
-    ['sleep', 'smi no-processes', 'none', 'fresh', /names none of its processes any more/],
     ['sleep', 'smi garbage', 'none', 'fresh', /says what cannot be read/],
     ['sleep', 'smi silent', 'none', 'fresh', /names none of its processes any more/],
-    ['sleep', 'smi not-available', 'none', 'fresh', /does not tell any more/],
     ['sleep', 'smi no-driver', 'none', 'fresh', /ended with code 9/],
     ['sleep', 'smi missing', 'none', 'fresh', /was not found \(gpu\.nvidia_smi_path\)/],
     ['sleep', 'smi hang', 'none', 'fresh', /did not answer within/],

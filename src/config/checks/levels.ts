@@ -46,6 +46,12 @@ export const allowedImpossible = eachModel((name, { backend }, subject) =>
   ),
 );
 
+/** Of engines that could go to disk in principle. */
+const WHY_NOT: Readonly<Partial<Record<Backend, string>>> = {
+  sglang: ', whose processes fork once CUDA runs, which a checkpoint does not survive',
+  exllamav3: ', which was seen to survive a checkpoint by nobody',
+};
+
 /** A sleep level that is fine for the engine and that this version replaces by 5. */
 export const levelNotYet = eachModel((name, { backend }, subject) => {
   const level = ownLevel(name, subject);
@@ -53,7 +59,7 @@ export const levelNotYet = eachModel((name, { backend }, subject) => {
   return [
     {
       path: ['models', name, 'sleep_level'],
-      message: `is ${level}, which this version does not do for ${backend}: the model is stopped instead (level 5)`,
+      message: `is ${level}, which this version does not do for ${backend}${WHY_NOT[backend] ?? ''}: the model is stopped instead (level 5)`,
     },
   ];
 });

@@ -102,6 +102,7 @@ test.skipIf(process.platform !== 'linux')(
       '--ext-unix-sk',
       '--file-locks',
       '--manage-cgroups=ignore',
+      '--enable-external-masters',
       '--no-default-config',
     ])
       expect([flag, dump.includes(flag), restore.includes(flag)]).toEqual([flag, true, true]);
