@@ -254,18 +254,20 @@ export class Supervisor implements Admission, Operator, StageReader {
    * whoever is served is let finish, each told of with its ticket.
    */
   handOver(withinMs: number, settled: (ticket: TicketId) => void): Promise<readonly Left[]> {
-    if (!this.#accepting || this.#turned !== undefined)
-      return Promise.reject(new Error('catnap is about to end already'));
+    if (!this.#accepting || this.#turned !== undefined) return Promise.reject(new Error('catnap is about to end'));
     const { promise, resolve, reject } = Promise.withResolvers<readonly Left[]>();
-    const cancel = this.#clock.at(after(this.#clock.now(), withinMs), () => {
+    const giveUp = (why: string): void => {
       this.#turned = undefined;
       for (const { actor } of this.#stages) actor.standStill(false);
-      reject(new Error(`${this.#underWay().join(', ')} after ${withinMs / 1_000} s`));
-    });
+      reject(new Error(why));
+    };
+    const cancel = this.#clock.at(after(this.#clock.now(), withinMs), () => giveUp(this.#underWay(withinMs)));
     const look = (): void => {
-      if (this.#turned === undefined || !this.#stages.every(({ actor }) => actor.isStill)) return;
-      this.#turned = undefined;
+      const isStill = this.#stages.every(({ actor }) => actor.isStill);
+      if (this.#turned === undefined || (this.#accepting && !isStill)) return;
       cancel();
+      if (!this.#accepting) return giveUp('catnap is shutting down');
+      this.#turned = undefined;
       resolve(this.#letGo(settled));
     };
     // Everything that an event leads to has happened then.
@@ -275,14 +277,13 @@ export class Supervisor implements Admission, Operator, StageReader {
     return promise;
   }
 
-  #underWay(): readonly string[] {
+  #underWay(afterMs: number): string {
     const all = this.#stages.flatMap(({ actor }) => [...actor.engines.values()]);
     const moving = all.filter(({ engine: { phase } }) => phase.kind !== 'awake' && !atRest(phase));
     const members = this.#stages.flatMap(({ actor }) => [...actor.stage.members.values()]);
-    const suspended = members.flatMap(({ model, frozen }) =>
-      frozen.size > 0 ? [`requests of ${model} are suspended`] : [],
-    );
-    return [...moving.map(({ id, engine }) => `${id} is still ${engine.phase.kind}`), ...suspended];
+    const held = members.flatMap(({ model, frozen }) => (frozen.size > 0 ? [`${model} holds suspended requests`] : []));
+    const said = [...moving.map(({ id, engine }) => `${id} is still ${engine.phase.kind}`), ...held];
+    return `${said.join(', ')} after ${afterMs / 1_000} s`;
   }
 
   #letGo(settled: (ticket: TicketId) => void): readonly Left[] {
