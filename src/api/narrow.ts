@@ -50,6 +50,8 @@ export function factFor(fact: Fact, isHis: IsHis): Fact | undefined {
       const { record } = fact;
       return isHis(record.to) ? { ...fact, record: { ...record, from: record.from.filter(isHis) } } : undefined;
     }
+    case 'swap-overlaps':
+      return isHis(fact.to) ? { ...fact, beside: fact.beside.filter(isHis) } : undefined;
     case 'start-short-of-memory':
       return isHis(fact.model) ? { ...fact, from: fact.from.filter(isHis) } : undefined;
     case 'request-ended':

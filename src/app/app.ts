@@ -43,6 +43,7 @@ import { withVerdicts } from './verdicts.ts';
 import { workshopOf, type Workshop } from './workshop.ts';
 import { kinFrom } from './kin-from.ts';
 import { Readings } from './readings.ts';
+import { gaugesOf } from './room-gauge.ts';
 import { VramBook } from './vram-book.ts';
 
 /** How long connections get to end once every engine is off. */
@@ -144,9 +145,7 @@ export class App {
     this.#knownCosts = known.known;
     this.#plans = known.plans;
     this.#driversOf = driversOf;
-    this.#checkpoints = checkpoints;
-    this.#conversations = conversations;
-    this.#gpu = gpu;
+    [this.#checkpoints, this.#conversations, this.#gpu] = [checkpoints, conversations, gpu];
     const overrides = this.#overrides;
     const engines = enginesOf(config, known.plans, { drivers: driversOf(config), overrides, absent: known.absent });
     const commons = new Commons(config.policy.max_parallel_loads);
@@ -164,7 +163,8 @@ export class App {
     this.#prefetcher = prefetcherOf({ config: () => this.#settings().config, clock, reporter: telling.reporter, view });
     const reporter = reportToAll([telling.reporter, this.#costs, this.#vram, this.#prefetcher], bug);
     const cutElsewhere = (cut: HandedCut): void => options.predecessor?.cut(cut);
-    this.#supervisor = new Supervisor({ stages, engines, clock, reporter, overrides, residentBytes, cutElsewhere });
+    const measures = { residentBytes, gaugeOf: gaugesOf(known.plans, { clock, gpu }) };
+    this.#supervisor = new Supervisor({ stages, engines, clock, reporter, overrides, ...measures, cutElsewhere });
     this.#watch = new FileWatch({
       files: options.files,
       clock,

@@ -16,7 +16,7 @@ import {
 } from '../core/kinds.ts';
 import type { Demotion } from '../core/demotion.ts';
 import { sharedRoom } from '../core/cast.ts';
-import type { ModelTerms } from '../core/member.ts';
+import type { ModelTerms } from '../core/terms.ts';
 import { POLICIES } from '../core/policy/index.ts';
 import type { PolicyTerms } from '../core/policy/policy.ts';
 import type { StageOptions } from '../core/stage-events.ts';
@@ -47,7 +47,9 @@ export function stageOf(config: Config, plan: StagePlan, costs: CostsByModel, mo
       const host = hostOf(model, more.absent ?? new Map(), more.learned?.(name));
       const level = freezesAt(config, model, more.verdicts?.get(name) ?? []);
       const freezing = { freezesAt: level !== undefined && host.naps?.includes(level) === true ? level : undefined };
-      return [{ ...termsOf(id, model, config), ...room, ...host, ...freezing, demote, costs: costs.get(id) ?? {} }];
+      const needs = needsOf(model, more.learned?.(name));
+      const costly = { demote, costs: costs.get(id) ?? {} };
+      return [{ ...termsOf(id, model, config), ...room, ...host, ...freezing, needs, ...costly }];
     }),
     capacity: rooms.capacity,
     ...(more.commons !== undefined && { commons: more.commons }),
@@ -56,6 +58,7 @@ export function stageOf(config: Config, plan: StagePlan, costs: CostsByModel, mo
     drainMs: drainMsOf(config),
     minActiveMs: ms(policy.min_active_secs),
     hostLimitMib: policy.host_ram_limit_mib,
+    overlap: policy.overlap ? (countsEngines(rooms.counts) ? 'mib' : 'models') : undefined,
     cancelsAbandoned: policy.abandoned_load === 'cancel',
     idleTarget: idleTargetOf(config, plan),
     priorityStepMs: ms(policy.priority_step_secs),
@@ -191,6 +194,13 @@ function hostOf(
 ): Pick<ModelTerms, 'naps' | 'hostMib'> {
   const { host_mib: host, gpu_mib: gpu } = ('footprint' in model ? model.footprint : undefined) ?? {};
   return { naps: napsOf(model, absent), hostMib: host ?? gpu ?? learned };
+}
+
+/** What one engine takes, where that is known; one that runs alone comes in beside nobody. */
+function needsOf(model: ModelConfig, learned?: number): ModelTerms['needs'] {
+  if (model.backend === 'openai_remote' || model.exclusive) return undefined;
+  const { gpu_mib: gpu = learned, host_mib: host } = model.footprint ?? {};
+  return gpu === undefined && host === undefined ? undefined : { gpu, host };
 }
 
 /** Levels that are not to be had give way to the next deeper one. */

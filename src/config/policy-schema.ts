@@ -101,6 +101,10 @@ export const PolicySchema = z.strictObject({
     'How many models may start or wake at a time, on all stages together. Others for which there is room wait for their turn at it. One that died while it was wanted is brought back at once and counts.',
     { default_text: 'as many as there is room for' },
   ),
+  overlap: key(
+    z.boolean().default(false),
+    'Whether a model may begin to come while the one it replaces still leaves, once the memory it needs is measured to be free. Only models of which it is known what they take: by their `footprint`, a validation, or a load before. See docs/scheduling.md.',
+  ),
   priority_step_secs: key(
     seconds(0).default(30),
     'How much earlier than it came a request counts as having come for each step of priority (`low`, `normal`, `high`). So a low one is late by that at most, and never lost.',

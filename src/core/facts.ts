@@ -88,6 +88,14 @@ export type Fact =
       readonly waiting: number;
     }
   | {
+      /** The wanted model comes in while these still leave, into memory that was measured to be free. */
+      readonly kind: 'swap-overlaps';
+      readonly swap: number;
+      readonly to: ModelId;
+      readonly beside: readonly ModelId[];
+      readonly freeMib: number;
+    }
+  | {
       /** A start ran out of memory, and is tried once more when these have made room. */
       readonly kind: 'start-short-of-memory';
       readonly model: ModelId;

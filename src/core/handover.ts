@@ -1,7 +1,8 @@
 import { onlyOperatorsBring } from './doors.ts';
 import { atRest, type EnginePhase } from './engine.ts';
 import { after, type EngineId, type Millis, type ModelId, type SleepLevel, type TicketId } from './kinds.ts';
-import { Member, type ModelTerms } from './member.ts';
+import { Member } from './member.ts';
+import type { ModelTerms } from './terms.ts';
 import { Batch } from './place.ts';
 import type { Replies } from './replies.ts';
 import type { StageEvent } from './stage-events.ts';

@@ -1,10 +1,11 @@
 import type { Sight } from './cast.ts';
-import { Costs, type SavedCosts } from './costs.ts';
+import { Costs } from './costs.ts';
 import { Demand } from './demand.ts';
-import type { Demotion } from './demotion.ts';
 import { isDeeper, lighterOf, mayGoTo } from './depth.ts';
 import { atRest, type EngineGoal, type EnginePhase } from './engine.ts';
+import { Giving } from './giving.ts';
 import { Lane } from './lane.ts';
+import type { ModelTerms } from './terms.ts';
 import type { Part } from './part.ts';
 import {
   after,
@@ -14,47 +15,11 @@ import {
   type EngineId,
   type Millis,
   type ModelId,
-  type NapLevel,
   type SleepLevel,
   type TicketId,
 } from './kinds.ts';
 import type { Failure } from './restart.ts';
 import type { Swap, Took } from './swap.ts';
-
-/** What the stage is told about a model when it is made. */
-export type ModelTerms = {
-  readonly model: ModelId;
-  /** All engines it may have: more than one when it may have replicas. */
-  readonly engines: readonly EngineId[];
-  /** How many of them come and go together when nobody asks for another number. */
-  readonly replicas: number;
-  /** How much of the stage's budget it takes while it is awake, with as many engines as `replicas` says. */
-  readonly cost: number;
-  /** How much one engine takes; undefined: however many there are, it is `cost`. */
-  readonly costEach?: number | undefined;
-  /** Once awake it is put away for nobody. Room for all engines it may have is set aside for it. */
-  readonly keep?: boolean;
-  /** How many requests one engine is given at a time. */
-  readonly targetInflight: number;
-  /** How many may wait. */
-  readonly maxWaiting: number;
-  /** How long a request waits for its turn. */
-  readonly patienceMs: number;
-  /** How deep it is put away to make room. */
-  readonly sleepLevel: SleepLevel;
-  /** How deep it goes when it has nothing to do, step by step: later and deeper ones follow. */
-  readonly demote?: readonly Demotion[];
-  /** What it may be put to besides level 5. */
-  readonly naps?: readonly NapLevel[];
-  /** The level at which it may be put away with requests in flight; undefined: it is drained. */
-  readonly freezesAt?: NapLevel | undefined;
-  /** How much host memory one engine holds where a level keeps it there, until that is measured. */
-  readonly hostMib?: number | undefined;
-  /** What is known of what its swaps cost, from earlier days. */
-  readonly costs?: SavedCosts;
-  /** What a request is answered that would have to bring it in; undefined when requests do bring it in. */
-  readonly shut?: 'model_not_loaded' | 'model_disabled' | undefined;
-};
 
 export const goalForLevel = (level: SleepLevel): EngineGoal =>
   level === 5 ? { kind: 'off' } : { kind: 'asleep', level };
@@ -69,6 +34,7 @@ export class Member {
   readonly frozen = new Map<TicketId, Millis>();
   readonly costs: Costs;
   readonly demand = new Demand();
+  readonly giving = new Giving();
   readonly #inFlight: Map<EngineId, number>;
   readonly #lentAt = new Map<TicketId, Millis>();
   readonly #cut = new Set<TicketId>();
@@ -89,6 +55,8 @@ export class Member {
   roomAsked = false;
   roomFrom: readonly Member[] = [];
   leftAt: Sight['leftAt'];
+  /** Whether it may come in, or did, while others still left. */
+  overlap: 'may' | 'does' | 'failed' = 'may';
   /** Operators who wait for it to be gone; while there are any, nobody new is let in line. */
   unloads: TicketId[] = [];
   sleepLevel: SleepLevel;
@@ -183,6 +151,11 @@ export class Member {
   /** With how many engines the next load brings it, as far as the config has so many by now. */
   comeWith(replicas: number): void {
     this.replicas = Math.min(replicas, (this.#coming ?? this.#terms).engines.length);
+  }
+
+  /** Whether an engine was told to be awake and has said nothing since. */
+  get answering(): boolean {
+    return this.#called.size > 0;
   }
 
   /** How much it takes, or would, of the room that is shared. Those that are kept have room of their own. */
@@ -283,6 +256,7 @@ export class Member {
     else this.#partingFromService.delete(engine);
     if (before.kind === 'asleep' && phase.kind === 'falling-asleep') this.#deepening.add(engine);
     else this.#deepening.delete(engine);
+    this.giving.moved(engine, before, phase);
     this.phases.set(engine, phase);
     this.#called.delete(engine);
     this.stale &&= !this.gone;

@@ -31,9 +31,25 @@ export class MoreRoom {
   }
 
   /** True when it is started once more, as soon as they have gone. */
-  make(member: Member, { trouble, during, reason }: Failure, now: Millis): boolean {
-    if (trouble !== 'out_of_memory' || during !== 'starting') return false;
-    if (member.part.kind !== 'entering' || member.roomAsked || member.lane.length === 0) return false;
+  make(member: Member, failure: Failure, now: Millis): boolean {
+    if (member.part.kind !== 'entering' || member.lane.length === 0) return false;
+    const isShort = failure.trouble === 'out_of_memory';
+    // One that did not wake is started afresh at once, and beside others who leave there may be too little room for that.
+    if (member.overlap === 'does' && (isShort || failure.during === 'waking')) return this.#alone(member, failure, now);
+    return isShort && this.#makeOthers(member, failure, now);
+  }
+
+  /** It came in while others still left, and what was measured did not hold: it comes again when they have gone, and that does not count. */
+  #alone(member: Member, { trouble, reason }: Failure, now: Millis): boolean {
+    const from = [...this.#scene.members.values()].filter(({ part }) => part.kind === 'leaving');
+    member.overlap = 'failed';
+    if (trouble === 'out_of_memory') this.#tell(member, reason, from);
+    this.#turns.callAgain(member, from, now);
+    return true;
+  }
+
+  #makeOthers(member: Member, { during, reason }: Failure, now: Millis): boolean {
+    if (during !== 'starting' || member.roomAsked) return false;
     if (member.terms.cost === 0) return false;
     const others = [...this.#scene.members.values()].filter((other) => other !== member && !this.#stays(other));
     // In this order nobody goes deeper for one that was used earlier, where host memory is short as well.
@@ -42,17 +58,22 @@ export class MoreRoom {
     const from = [...sleepers, ...awake];
     if (from.length === 0) return false;
     for (const other of from) this.#stirring.add(other);
-    const { model, swap } = member;
-    const names = from.map((other) => other.model);
-    this.#replies.push({ kind: 'tell', fact: { kind: 'start-short-of-memory', model, reason, from: names } });
+    const { swap } = member;
+    this.#tell(member, reason, from);
     for (const sleeper of sleepers) this.#turns.sendOff(sleeper, sleeper.awayTo(OFF_THE_GPU), now);
     for (const other of awake) {
       if (other.part.kind !== 'on') continue;
       const goal = other.awayTo(other.sleepLevel);
       this.#turns.drain(other, other.part, { goal, for: swap, batch: Batch.none, now });
     }
+    member.roomAsked = true;
     this.#turns.callAgain(member, from, now);
     return true;
+  }
+
+  #tell({ model }: Member, reason: string, others: readonly Member[]): void {
+    const from = others.map((other) => other.model);
+    this.#replies.push({ kind: 'tell', fact: { kind: 'start-short-of-memory', model, reason, from } });
   }
 
   #stays({ model, terms }: Member): boolean {

@@ -4,8 +4,9 @@ import type { CutCode, RefusalCode } from './errors.ts';
 import type { Fact } from './facts.ts';
 import type { HandedMember } from './handover.ts';
 import type { EngineId, Millis, ModelId, SleepLevel, TicketId } from './kinds.ts';
-import type { ModelTerms } from './member.ts';
+import type { ModelTerms } from './terms.ts';
 import type { IdleTarget } from './homing.ts';
+import type { MemoryReading, OverlapBy } from './overlap.ts';
 import type { Place, Priority } from './place.ts';
 import type { Policy } from './policy/policy.ts';
 import type { Failure } from './restart.ts';
@@ -40,6 +41,8 @@ export type StageEvent =
       readonly phase: EnginePhase;
       readonly took: Took | undefined;
     }
+  /** What is free, and what those who leave still hold, was measured. */
+  | { readonly kind: 'memory-read'; readonly reading: MemoryReading }
   | ({ readonly kind: 'load-asked'; readonly order: TicketId; readonly model: ModelId } & LoadTerms)
   | ({ readonly kind: 'unload-asked'; readonly order: TicketId; readonly model: ModelId } & UnloadTerms)
   /** Without a level: the one of the config again. */
@@ -142,6 +145,8 @@ export type StageOptions = {
   readonly minActiveMs: number;
   /** Whether the start of a model is called off when nobody waits for it any more. */
   readonly cancelsAbandoned?: boolean;
+  /** Whether one may come in beside others who still leave, and how those count then; undefined: it waits until they have gone. */
+  readonly overlap?: OverlapBy | undefined;
   readonly idleTarget?: IdleTarget | undefined;
   /** How much earlier than it came a request counts as having come, for each step of priority. */
   readonly priorityStepMs: number;

@@ -3,6 +3,7 @@ import { sharedRoom } from './cast.ts';
 import { Closing } from './closing.ts';
 import { Demotions } from './demotion.ts';
 import { comesBack, doorOf, type Shut } from './doors.ts';
+import { Entrance, type Leavers } from './entrance.ts';
 import { isStill, settleIn, Standstill, takenOver } from './handover.ts';
 import { Homing } from './homing.ts';
 import { after, invariant, soonest, unreachable, FOREVER } from './kinds.ts';
@@ -40,6 +41,7 @@ export class Stage {
   readonly #moves: Moves;
   readonly #revision: Revision;
   readonly #demotions: Demotions;
+  readonly #entrance: Entrance;
   /** The budget without what is set aside. */
   #shared: number;
   readonly #homing = new Homing();
@@ -58,6 +60,7 @@ export class Stage {
     this.#shared = sharedRoom(options);
     this.#standstill = new Standstill(this.#turns, this.#replies);
     this.#demotions = new Demotions(this, this.#stirring, this.#candidates, this.#turns);
+    this.#entrance = new Entrance(this.#stirring, this.#turns, this.#replies);
   }
 
   get members(): ReadonlyMap<ModelId, Member> {
@@ -97,6 +100,11 @@ export class Stage {
     );
   }
 
+  /** Whose memory is worth a look; undefined: nobody waits for theirs. */
+  get leavers(): Leavers | undefined {
+    return this.#entrance.leavers(this.#options.overlap);
+  }
+
   /** When to send `time-passed` if nothing happens before. */
   get dueAt(): Millis | undefined {
     if (this.#standstill.hasLetGo) return undefined;
@@ -129,6 +137,9 @@ export class Stage {
         break;
       case 'unload-asked':
         this.#orders.unload(this.#find(event.model), event, now);
+        break;
+      case 'memory-read':
+        this.#entrance.note(event.reading);
         break;
       case 'level-set':
         this.#find(event.model)?.setLevel(event.level);
@@ -273,7 +284,7 @@ export class Stage {
       this.#close(now);
       // Who stays after all serves on when the policy has been asked: somebody else may have been waiting for longer.
       const asksFirst = this.#letStay(now);
-      this.#letIn(now);
+      if (!this.#standstill.isAsked) this.#entrance.letIn(this.#shared, this.#options.overlap, now);
       if (!asksFirst) for (const member of this.#stirring) this.#goOn(member, now);
       for (const member of this.#stirring) this.#candidates.update(member, now);
       this.#demotions.advance(now);
@@ -323,20 +334,6 @@ export class Stage {
       stays = true;
     }
     return stays;
-  }
-
-  /** Opens the door to the summoned for whom there is room now, in the order in which they were called. */
-  #letIn(now: Millis): void {
-    if (this.#turns.summoned.length === 0 || this.#standstill.isAsked) return;
-    let room = this.#shared;
-    for (const member of this.#stirring) if (member.occupies) room -= member.cost;
-    for (const member of [...this.#turns.summoned]) {
-      // Sleepers that are being ended are counted beyond the budget, which is nothing to those who need no room.
-      const hasRoom = member.cost <= Math.max(0, room) && member.atRest;
-      if (hasRoom) room -= member.cost;
-      // Whoever waits for others to have loaded keeps its room.
-      if (this.#turns.mayEnter(member, hasRoom)) this.#turns.enter(member, now);
-    }
   }
 
   /** Begins the turn of a model whose engines are awake, and serves whoever waits for one that is on. */

@@ -82,13 +82,14 @@ export class Swap {
     this.#legs = { ...before, sleep: actMs, clear: proofMs };
   }
 
-  /** The wanted model is on its way, back from `level`. Whoever goes from now on does not go for it. */
-  entering(level: SleepLevel, now: Millis): void {
+  /** The wanted model is on its way, back from `level`. Whoever goes from now on does not go for it; `beside`: somebody who does has not gone yet. */
+  entering(level: SleepLevel, now: Millis, beside = false): void {
     // Since those who went for it have gone it waited for others: what they held had to be cleared first.
     const waited = now - this.#movedAt;
     // When it comes in once more, what went before counts as clearing, too.
     const { wake: _wake, ready: _ready, ...before } = this.#legs;
-    this.#legs = waited > 0 ? { ...before, clear: (before.clear ?? 0) + waited } : before;
+    const leg = beside ? 'sleep' : 'clear';
+    this.#legs = waited > 0 ? { ...before, [leg]: (before[leg] ?? 0) + waited } : before;
     this.#movedAt = now;
     this.#enteredAt = now;
     this.#level = level;

@@ -56,6 +56,7 @@ export class Turns {
     member.part = { kind: 'summoned' };
     member.roomAsked = false;
     member.roomFrom = [];
+    member.overlap = 'may';
     member.swap = swap;
     this.#summoned.push(member);
     const { id, to, from } = swap;
@@ -105,7 +106,8 @@ export class Turns {
     this.sendOff(member, member.awayTo(wakes ? member.sleepLevel : 5), now);
   }
 
-  enter(member: Member, now: Millis): void {
+  /** `beside`: while others still leave. */
+  enter(member: Member, now: Millis, beside = false): void {
     this.#unsummon(member);
     if (member.terms.cost > 0) this.#commons.load(member.model);
     member.roomFrom = [];
@@ -115,13 +117,13 @@ export class Turns {
     member.lane.pause(now);
     this.#replies.setGoal(member.engines, { kind: 'awake' }, atOnce);
     member.called(atOnce, now);
-    member.swap?.entering(level, now);
+    if (beside) member.overlap = 'does';
+    member.swap?.entering(level, now, beside);
   }
 
   /** Its start ran out of memory: it comes in again once these have gone, after the pause of its engines. */
   callAgain(member: Member, from: readonly Member[], now: Millis): void {
     this.#loadOver(member);
-    member.roomAsked = true;
     member.roomFrom = from;
     member.lane.resume(now);
     member.part = { kind: 'summoned' };
@@ -141,6 +143,7 @@ export class Turns {
       this.#replies.push({ kind: 'thaw', tickets, model });
       this.#replies.push({ kind: 'tell', fact: { kind: 'requests-thawed', model, count: tickets.length, frozenMs } });
     }
+    member.overlap = 'may';
     this.finishSwap(member, 'done', now);
   }
 

@@ -22,6 +22,8 @@ export type Order = {
   readonly signal: AbortSignal;
   /** Of a sleep: requests are in flight, and their connections have to be there when it is awake again. */
   readonly open?: boolean;
+  /** Of a sleep: to be called once the engine takes no memory of the GPU again, whatever comes of the rest. */
+  readonly onlyGives?: () => void;
 };
 
 /** What a driver tells about the time its command took: the act itself, and the proof that it worked. */

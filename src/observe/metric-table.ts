@@ -153,6 +153,12 @@ export const TABLE = {
     help: 'Sleeps that failed, by the level that was asked for and the one that was done in its place; 5 is the end of the process.',
     labels: ['model', 'from', 'to'],
   },
+  swapsOverlapped: {
+    name: 'catnap_swaps_overlapped_total',
+    type: 'counter',
+    help: 'Swaps in which the wanted model came in while others still left (`policy.overlap`).',
+    labels: ['model'],
+  },
   startsShort: {
     name: 'catnap_starts_short_of_memory_total',
     type: 'counter',

@@ -102,6 +102,7 @@ function makeMeters(registry: Registry) {
     stageTaken: gauge(TABLE.stageTaken),
     engineFailures: counter(TABLE.engineFailures),
     escalations: counter(TABLE.escalations),
+    swapsOverlapped: counter(TABLE.swapsOverlapped),
     startsShort: counter(TABLE.startsShort),
     demotions: counter(TABLE.demotions),
     hostShort: counter(TABLE.hostShort),
@@ -145,6 +146,9 @@ function count(meters: Meters, fact: Fact): void {
       return;
     case 'sleep-escalated':
       meters.escalations.inc({ model: fact.model, from: String(fact.from), to: String(fact.to) });
+      return;
+    case 'swap-overlaps':
+      meters.swapsOverlapped.inc({ model: fact.to });
       return;
     case 'start-short-of-memory':
       meters.startsShort.inc({ model: fact.model });

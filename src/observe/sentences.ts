@@ -61,6 +61,8 @@ export function sentence(fact: Fact): Sentence {
       return say('engine', 'debug', () => started(fact), { details: [fact.commandLine] });
     case 'swap-planned':
       return say('swap', 'info', () => planned(fact), { fields: plannedFields(fact) });
+    case 'swap-overlaps':
+      return say('swap', 'debug', () => overlaps(fact));
     case 'start-short-of-memory':
       return say('swap', 'warn', () => short(fact));
     case 'host-memory-short':
@@ -262,8 +264,14 @@ function planned({ to, from, level, waiting }: Of<'swap-planned'>): string {
   return level === 5 ? `starting ${to}${why}` : `waking ${to} from level ${level}${why}`;
 }
 
-const short = ({ model, reason, from }: Of<'start-short-of-memory'>): string =>
-  `${model} ran out of memory while starting: ${reason}; ${list(from)} ${from.length === 1 ? 'makes' : 'make'} room, and it is started once more`;
+const overlaps = ({ to, beside, freeMib }: Of<'swap-overlaps'>): string =>
+  `${to} comes in while ${list(beside)} still ${beside.length === 1 ? 'leaves' : 'leave'}: ${freeMib} MiB are free by measurement`;
+
+function short({ model, reason, from }: Of<'start-short-of-memory'>): string {
+  const others =
+    from.length === 0 ? 'others have gone by now' : `${list(from)} ${from.length === 1 ? 'makes' : 'make'} room`;
+  return `${model} ran out of memory while starting: ${reason}; ${others}, and it is started once more`;
+}
 
 function demoted({ model, from, to, idleMs }: Of<'model-demoted'>): string {
   const goes =

@@ -58,6 +58,7 @@ export class EngineActor {
   #definition: string;
   /** Whether its stage has heard of it: not yet while it is being adopted, and nobody hears of it once it was let go. */
   #state: 'told' | 'adopted' | 'released' = 'told';
+  #onlyGives = false;
 
   constructor(options: EngineActorOptions) {
     this.#options = options;
@@ -120,6 +121,11 @@ export class EngineActor {
     return { engine: this.id, phase: rest, definition: this.#definition, life: this.#driver.release() };
   }
 
+  /** Whether a sleep to disk is so far that nothing of it returns to the GPU. */
+  get onlyGives(): boolean {
+    return this.#onlyGives;
+  }
+
   get engine(): Engine {
     return this.#engine;
   }
@@ -167,7 +173,11 @@ export class EngineActor {
   #run(epoch: number, command: EngineCommand): void {
     const controller = new AbortController();
     this.#current = controller;
-    const order = { epoch, signal: controller.signal };
+    this.#onlyGives = false;
+    const onlyGives = (): void => {
+      if (this.#current === controller) this.#onlyGives = true;
+    };
+    const order = { epoch, signal: controller.signal, onlyGives };
     void this.#commands.add(async () => {
       const event = await this.#answer(command, order);
       this.#mailbox.post(event);

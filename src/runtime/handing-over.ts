@@ -1,6 +1,7 @@
 import type { HandedMember } from '../core/handover.ts';
 import { millis, type Millis } from '../core/kinds.ts';
-import type { Member, ModelTerms } from '../core/member.ts';
+import type { Member } from '../core/member.ts';
+import type { ModelTerms } from '../core/terms.ts';
 import type { HandedEngine, HandedModel } from '../ports/handover.ts';
 import type { LoadOverride } from '../ports/load-override.ts';
 

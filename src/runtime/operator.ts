@@ -1,3 +1,4 @@
+import { Refused } from './admission.ts';
 import type { RefusalCode } from '../core/errors.ts';
 import type { ModelId, SleepLevel } from '../core/kinds.ts';
 import type { LoadTerms, UnloadTerms } from '../core/stage-events.ts';
@@ -28,4 +29,16 @@ export interface Operator {
   /** How deep the model is put away for others from now on; undefined: as the config says. */
   setLevel(model: ModelId, level: SleepLevel | undefined): void;
   setMode(mode: Mode['kind']): void;
+}
+
+/** A refusal is an answer; anything else is a bug of ours. */
+export async function endOf(order: Promise<void>): Promise<OrderEnd> {
+  try {
+    await order;
+    return { kind: 'done' };
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    const { code, message, retryAfterMs } = error;
+    return { kind: 'refused', code, message, retryAfterMs };
+  }
 }

@@ -33,6 +33,7 @@ import { Forecast } from './forecast.ts';
 import { Glance } from './glance.ts';
 import { OpenLease } from './lease.ts';
 import { Mailbox } from './mailbox.ts';
+import { RoomWatch, type Gauge, type Gauged } from './room-watch.ts';
 
 type HandedOver = Extract<StageEvent, { readonly kind: 'handed-over' }>;
 type Grant = Extract<StageEffect, { readonly kind: 'grant' }>;
@@ -49,6 +50,8 @@ export type StageActorOptions = StageOptions & {
   readonly reporter: Reporter;
   /** A model has loaded for which others wait, here or on another stage. Undefined: there is no other stage. */
   readonly loadOver?: () => void;
+  /** Measures memory where one may come in while others still leave. */
+  readonly gauge?: Gauge | undefined;
   /** Told of an engine that is off and never wanted again. */
   readonly dismissed?: (engine: EngineId) => void;
   /** Told after each event. */
@@ -82,6 +85,7 @@ export class StageActor implements Admission {
   /** Requests that another catnap granted and still serves, and whom to tell when one of all that are open has ended. */
   readonly #elsewhere = new Map<TicketId, ModelId>();
   #settledFor: ((ticket: TicketId) => void) | undefined;
+  readonly #watch: RoomWatch | undefined;
   #tickets = 0;
 
   constructor(options: StageActorOptions) {
@@ -95,6 +99,14 @@ export class StageActor implements Admission {
     this.#numbers = options.numbers ?? (() => ticketId(++this.#tickets));
     this.#cutElsewhere = options.cutElsewhere ?? (() => {});
     this.#alarm = new Alarm(options.clock, () => this.#mailbox.post({ kind: 'time-passed' }));
+    const { clock, gauge } = options;
+    this.#watch =
+      gauge &&
+      new RoomWatch({
+        clock,
+        gauge: (engines) => gauge(engines.flatMap((engine) => this.#gauged(engine))),
+        read: (reading) => this.#mailbox.post({ kind: 'memory-read', reading }),
+      });
   }
 
   /** For showing, and for the watchdog: nobody decides by what they read here. */
@@ -279,6 +291,16 @@ export class StageActor implements Admission {
     for (const effect of effects) this.#carryOut(effect);
     this.#alarm.set(this.#stage.dueAt);
     this.#turned();
+    this.#watch?.follow(this.#stage.leavers);
+  }
+
+  /** One that goes to disk may come back to the GPU until it says otherwise. */
+  #gauged(id: EngineId): readonly Gauged[] {
+    const actor = this.#engines.get(id);
+    if (actor === undefined) return [];
+    const { phase } = actor.engine;
+    const mayTake = phase.kind === 'falling-asleep' && phase.level === 4 && !actor.onlyGives;
+    return [{ engine: id, mayTake, members: () => actor.driver.members() }];
   }
 
   #carryOut(effect: StageEffect): void {

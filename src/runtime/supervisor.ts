@@ -8,14 +8,14 @@ import {
   type SleepLevel,
   type TicketId,
 } from '../core/kinds.ts';
-import type { ModelTerms } from '../core/member.ts';
+import type { ModelTerms } from '../core/terms.ts';
 import type { RevisedTerms, StageOptions, TicketTerms, UnloadTerms } from '../core/stage-events.ts';
 import type { Mode } from '../core/steering.ts';
 import type { Driver, DriverEvents } from '../engines/driver.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { HandedCut, HandedStage } from '../ports/handover.ts';
 import type { Reporter } from '../ports/reporter.ts';
-import { Refused, type Acquire, type Admission, type Lease } from './admission.ts';
+import type { Acquire, Admission, Lease, Refused } from './admission.ts';
 import type { SavedCosts } from '../core/costs.ts';
 import type { CostsByModel } from '../ports/cost-file.ts';
 import type { Forecast } from './forecast.ts';
@@ -23,8 +23,9 @@ import { EngineActor, type ResidentBytes } from './engine-actor.ts';
 import type { OpenLease } from './lease.ts';
 import { boardView, modelView } from './viewing.ts';
 import { handedModel, takenModel } from './handing-over.ts';
+import type { Gauge } from './room-watch.ts';
 import { LoadOverrides } from './load-overrides.ts';
-import type { LoadWish, Operator, OrderEnd } from './operator.ts';
+import { endOf, type LoadWish, type Operator, type OrderEnd } from './operator.ts';
 import { StageActor } from './stage-actor.ts';
 import type { StageReader, StageView } from './view.ts';
 import { Watchdog } from './watchdog.ts';
@@ -59,6 +60,8 @@ export type SupervisorOptions = {
   readonly overrides?: LoadOverrides;
   /** Measures what engines hold in host memory while they sleep. */
   readonly residentBytes?: ResidentBytes;
+  /** Measures the memory of a stage. */
+  readonly gaugeOf?: (stage: string) => Gauge | undefined;
   /** Ends requests that another catnap serves on engines that were taken over. */
   readonly cutElsewhere?: (cut: HandedCut) => void;
 };
@@ -115,7 +118,10 @@ export class Supervisor implements Admission, Operator, StageReader {
     const turned = (): void => this.#turned?.();
     const numbers = (): TicketId => ticketId(++this.#tickets);
     const common = { clock, reporter, loadOver, dismissed, turned, numbers, ...(cutElsewhere && { cutElsewhere }) };
-    this.#stages = stages.map((spec) => ({ spec, actor: new StageActor({ ...spec.options, ...common }) }));
+    this.#stages = stages.map((spec) => {
+      const gauge = options.gaugeOf?.(spec.name);
+      return { spec, actor: new StageActor({ ...spec.options, ...common, gauge }) };
+    });
     for (const { spec, actor } of this.#stages) this.#place(spec.options.models, actor);
     this.#watchdog = new Watchdog({ clock, leases: () => this.#leases() });
     this.#order = orderOf(engines);
@@ -385,15 +391,3 @@ export class Supervisor implements Admission, Operator, StageReader {
 
 const orderOf = (engines: readonly EngineSpec[]): ReadonlyMap<ModelId, number> =>
   new Map([...new Set(engines.map(({ model }) => model))].map((model, at) => [model, at]));
-
-/** A refusal is an answer; anything else is a bug of ours. */
-async function endOf(order: Promise<void>): Promise<OrderEnd> {
-  try {
-    await order;
-    return { kind: 'done' };
-  } catch (error) {
-    if (!(error instanceof Refused)) throw error;
-    const { code, message, retryAfterMs } = error;
-    return { kind: 'refused', code, message, retryAfterMs };
-  }
-}

@@ -1,5 +1,5 @@
 import { engineId, modelId, type ModelId } from '../core/kinds.ts';
-import type { ModelTerms } from '../core/member.ts';
+import type { ModelTerms } from '../core/terms.ts';
 import { POLICIES, POLICY_NAMES } from '../core/policy/index.ts';
 import type { Policy, PolicyTerms } from '../core/policy/policy.ts';
 import type { StageOptions } from '../core/stage-events.ts';

@@ -105,6 +105,8 @@ export class CheckpointLevel implements Level {
     const first = open ? undefined : await this.#sleepFirst(sleeper, order);
     if (onGpu && sleeper.ranks > 1) await this.#means.own?.part(sleeper, order.signal);
     if (onGpu) await this.#leaveGpu(sleeper, order.signal);
+    // Whatever fails from here on ends the engine: it does not come back to the GPU.
+    if (!onGpu || this.#means.cudaDriver === 'self') order.onlyGives?.();
     await this.#save(sleeper, { first, onGpu }, order);
     const diskMib = Math.ceil((this.#saved?.checkpoint.bytes ?? 0) / MIB);
     return { actMs: clock.now() - from, proofMs: 0, left: { gpuMib: 0, diskMib } };

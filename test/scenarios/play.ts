@@ -4,7 +4,8 @@ import type { EnginePhase, EngineRules } from '../../src/core/engine.ts';
 import type { IdleTarget } from '../../src/core/homing.ts';
 import { after, engineId, FOREVER, invariant, modelId, ticketId } from '../../src/core/kinds.ts';
 import type { EngineId, Millis, ModelId } from '../../src/core/kinds.ts';
-import type { ModelTerms } from '../../src/core/member.ts';
+import type { ModelTerms } from '../../src/core/terms.ts';
+import type { MemoryReading } from '../../src/core/overlap.ts';
 import { PRIORITIES, type Place } from '../../src/core/place.ts';
 import { POLICY_NAMES } from '../../src/core/policy/index.ts';
 import type { Policy } from '../../src/core/policy/policy.ts';
@@ -15,6 +16,8 @@ import { Theatre, type Hooks } from '../sim/theatre.ts';
 import { Timeline } from '../sim/timeline.ts';
 import { sayEffect } from '../sim/transcript.ts';
 import { Line } from './line.ts';
+
+const OVERLAPS = ['mib', 'models'] as const;
 
 type Order = { readonly epoch: number; readonly command: EngineCommand; readonly since: Millis };
 
@@ -87,6 +90,8 @@ export class Play implements Hooks {
         return this.#post({ kind: 'standstill-over' });
       case 'restart':
         return this.#restart(line);
+      case 'memory':
+        return this.#post({ kind: 'memory-read', reading: this.#reading(line) });
       case 'leave':
         return this.#post({ kind: 'ticket-abandoned', ...this.#ticket(line) });
       case 'settle':
@@ -165,6 +170,7 @@ export class Play implements Hooks {
       idleTarget: this.#idleTarget(),
       policy: this.#policy(),
       priorityStepMs: this.#stage.time('step', 30_000),
+      overlap: OVERLAPS.find((by) => by === this.#stage.text('overlap', '')),
       hostLimitMib: this.#stage.option('host', 0) || undefined,
       commons: new realCore.Commons(this.#stage.option('loads', Number.POSITIVE_INFINITY)),
     };
@@ -187,6 +193,20 @@ export class Play implements Hooks {
     const { isStill } = this.#playing;
     this.#say(isStill ? 'let go' : 'somebody is on the way');
     if (isStill) this.#playing.succeed({ ...this.#rules(), models, capacity }, anew);
+  }
+
+  /** `free=12 held=a#0/8,a#1/2`, measured at this moment. */
+  #reading(line: Line): MemoryReading {
+    const held = line.text('held', '').split(',').filter(Boolean);
+    const heldMib = new Map(
+      held.map((one) => {
+        const [name = '', mib = ''] = one.split('/');
+        const engine = this.#playing.engines.find((id) => id === name);
+        if (engine === undefined) throw new Error(`there is no ${name}`);
+        return [engine, Number(mib)] as const;
+      }),
+    );
+    return { memory: 'gpu', takenAt: this.now(), freeMib: line.option('free', 0), heldMib };
   }
 
   #idleTarget(): IdleTarget | undefined {
@@ -345,5 +365,6 @@ function termsOf(line: Line): ModelTerms {
     naps: napsOf(line).naps,
     freezesAt: line.levels('freezes').find((level) => level !== 5),
     hostMib: line.option('host', 0) || undefined,
+    needs: line.option('needs', 0) === 0 ? undefined : { gpu: line.option('needs', 0) },
   };
 }

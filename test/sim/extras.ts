@@ -26,6 +26,7 @@ export const rulesOf = (plan: WorldPlan) => ({
   idleTarget: plan.extras.idleTarget,
   cancelsAbandoned: plan.extras.cancels,
   hostLimitMib: plan.extras.hostLimitMib,
+  overlap: plan.memory?.by,
 });
 
 const NONE: Extras = { returns: 0, cancels: false, idleTarget: undefined, short: 0, hostLimitMib: undefined };

@@ -1,6 +1,7 @@
 import type { EngineCommand, EngineEvent } from '../../src/core/engine.ts';
 import { unreachable, type EngineId } from '../../src/core/kinds.ts';
 import type { Took } from '../../src/core/swap.ts';
+import type { Hold } from './hold.ts';
 import type { Faults, ModelPlan } from './plan.ts';
 import type { Random } from '../../src/simulate/random.ts';
 import { must } from './violation.ts';
@@ -10,6 +11,8 @@ export type MachineOptions = {
   readonly plan: ModelPlan;
   readonly faults: Faults;
   readonly random: Random;
+  /** The memory it takes; undefined where nobody looks at that. */
+  readonly hold: Hold | undefined;
   /** Runs something later; the time is rounded as the world wants it. */
   readonly in: (ms: number, run: () => void) => void;
   readonly now: () => number;
@@ -31,6 +34,11 @@ export class Machine {
 
   constructor(options: MachineOptions) {
     this.#options = options;
+  }
+
+  /** How much memory it really holds. */
+  get heldMib(): number {
+    return this.#options.hold?.mib ?? 0;
   }
 
   /** Whether the leader of the process group is alive. */
@@ -83,6 +91,7 @@ export class Machine {
     const limit = plan.rules.limits.start;
     const usual = Math.min(random.around(plan.startMs), limit * 0.7);
     const ms = random.chance(faults.startSlow) ? random.between(limit / 2, limit * 1.2) : usual;
+    this.#options.hold?.takes(ms);
     if (random.chance(faults.startHangs)) return;
     if (random.chance(faults.exits)) this.#exitDuring(order, ms);
     else this.#finish(order, ms, random.chance(faults.startFails));
@@ -91,8 +100,11 @@ export class Machine {
   #nap(order: Order, kind: 'sleep' | 'wake'): void {
     const { faults, plan, random } = this.#options;
     const asleep = kind === 'sleep';
-    if (random.chance(asleep ? faults.sleepHangs : faults.wakeHangs)) return;
-    const ms = Math.min(random.around(plan.napMs), plan.rules.limits[kind] * 0.7);
+    const hangs = random.chance(asleep ? faults.sleepHangs : faults.wakeHangs);
+    const ms = hangs ? plan.napMs : Math.min(random.around(plan.napMs), plan.rules.limits[kind] * 0.7);
+    if (asleep) this.#options.hold?.gives(ms);
+    else this.#options.hold?.takes(ms);
+    if (hangs) return;
     if (random.chance(faults.exits)) this.#exitDuring(order, ms);
     else this.#finish(order, ms, random.chance(asleep ? faults.sleepFails : faults.wakeFails));
   }
@@ -101,6 +113,7 @@ export class Machine {
     const { faults, plan, random } = this.#options;
     if (this.#process === undefined) return this.#finish(order, 0, false);
     const ms = Math.min(random.around(plan.napMs), plan.rules.limits.stop * 0.7);
+    this.#options.hold?.gives(ms);
     const hangs = random.chance(faults.stopHangs);
     if (this.#stubborn === 0 && (hangs || random.chance(faults.stopFails))) this.#stubborn = random.int(1, 3);
     if (this.#stubborn === 0) return this.#finish(order, ms, false);
@@ -127,10 +140,11 @@ export class Machine {
   }
 
   #answer({ epoch, command, since }: Order, fails: boolean): void {
-    const { random, plan, tell } = this.#options;
+    const { random, plan, tell, hold } = this.#options;
     const process = this.#process;
     const lost = command.kind !== 'stop' && process?.leads !== true;
     if (fails || lost) {
+      this.#undo(command);
       const short = command.kind === 'start' && this.#options.short();
       const why = { reason: `the ${command.kind} went wrong`, ...(short && { trouble: 'out_of_memory' as const }) };
       return tell({ kind: 'command-failed', epoch, ...why });
@@ -139,6 +153,8 @@ export class Machine {
       if (process !== undefined && random.chance(0.5)) this.#notice(process.born, 'it was stopped');
       this.#process = undefined;
     }
+    if (command.kind === 'start' || command.kind === 'wake') hold?.hasAll();
+    else hold?.hasNothing();
     const ms = this.#options.now() - since;
     const actMs = ms * random.next();
     const hostMib =
@@ -146,11 +162,25 @@ export class Machine {
     return tell({ kind: 'command-done', epoch }, { actMs, proofMs: ms - actMs, hostMib });
   }
 
+  /** What was suspended half way is brought back, unless the process has gone by then. */
+  #undo(command: EngineCommand): void {
+    const suspends = command.kind === 'sleep' && (command.level === 3 || command.level === 'hybrid');
+    if (suspends && this.#process !== undefined) this.#options.hold?.takesBack();
+  }
+
   /** Its answer is not waited for any more. It may come all the same, and a stop may have worked. */
   #forget({ epoch, command }: Order): void {
-    const { faults, random, tell } = this.#options;
+    const { faults, plan, random, tell, hold } = this.#options;
     this.#order = undefined;
-    if (command.kind === 'stop' && random.chance(0.3)) this.#process = undefined;
+    if (command.kind === 'stop' && random.chance(0.3)) {
+      this.#process = undefined;
+      hold?.hasNothing();
+    }
+    const before = hold?.settled;
+    if (hold !== undefined && command.kind === 'sleep')
+      this.#options.in(plan.napMs, () => {
+        if (hold.settled === before) this.#undo(command);
+      });
     if (!random.chance(faults.lateAnswers)) return;
     const event: EngineEvent = random.chance(0.5)
       ? { kind: 'command-done', epoch }

@@ -1,10 +1,11 @@
 import type { EngineRules } from '../../src/core/engine.ts';
 import { DEPTH, isDeeper } from '../../src/core/depth.ts';
 import { engineId, modelId, type ModelId, type NapLevel, type SleepLevel } from '../../src/core/kinds.ts';
-import type { ModelTerms } from '../../src/core/member.ts';
+import type { ModelTerms } from '../../src/core/terms.ts';
 import type { PolicyName } from '../../src/core/policy/index.ts';
 import type { PolicyTerms } from '../../src/core/policy/policy.ts';
 import { drawExtras, type Extras } from './extras.ts';
+import type { MemoryPlan } from './memory-plan.ts';
 import { Random } from '../../src/simulate/random.ts';
 
 /** How likely each kind of trouble is. Half of them are absent from any one world, so that each is also seen alone. */
@@ -35,6 +36,8 @@ export type ModelPlan = {
   readonly napMs: number;
   /** How much host memory an engine really holds where a level keeps something there; never measured where it is 0. */
   readonly hostMib: number;
+  /** How much memory an engine takes when it is awake, where somebody looks at that. */
+  readonly mib: number;
   readonly serviceMs: number;
   readonly share: number;
 };
@@ -72,6 +75,8 @@ export type WorldPlan = {
   /** Whether the config is read again and again. */
   readonly reloads: boolean;
   readonly jumps: number;
+  /** Undefined where nobody may come in before others have gone. */
+  readonly memory: MemoryPlan | undefined;
   /** When it is asked to shut down in the middle, and how long it may take; asked again for less in some worlds. */
   readonly shutdowns: readonly { readonly atMs: number; readonly withinMs: number }[];
 };
@@ -110,6 +115,7 @@ export function drawPlan(seed: number, policy: PolicyName = 'fifo', urgency = fa
     priorityStepMs: urgency ? 15 * SECOND : 0,
     models: [drawModel(random, 0, heaviest, seed), ...others],
     steered,
+    memory: undefined,
     reloads: false,
     faults: drawFaults(random, healthy),
     extras: drawExtras(seed, names, extras),
@@ -192,6 +198,17 @@ function drawTerms(random: Random): PolicyTerms {
   };
 }
 
+/** One of the models, by how much each is asked for. */
+export function anyModel({ models }: Pick<WorldPlan, 'models'>, random: Random): ModelPlan {
+  const total = models.reduce((sum, { share }) => sum + share, 0);
+  let left = random.between(0, total);
+  for (const model of models) {
+    left -= model.share;
+    if (left < 0) return model;
+  }
+  return models[0];
+}
+
 /** Whether nothing but clients disturbs it. */
 export function isHealthy({ faults, crashes, verdicts, orders, jumps, shutdowns, reloads }: WorldPlan): boolean {
   const quiet = crashes + verdicts + orders + jumps + shutdowns.length === 0;
@@ -230,6 +247,7 @@ function drawModel(random: Random, n: number, heaviest: number, seed: number): M
     startMs,
     napMs: Math.min(startMs, random.pick([10, 300, 1_000])),
     hostMib: 0,
+    mib: 0,
     serviceMs: random.pick([50, 1_000, 5_000]),
     share: random.next() ** 2 + 0.05,
   };

@@ -9,13 +9,14 @@ import type { Mutant } from './mutants/mutant.ts';
 const CORE = fileURLToPath(new URL('../../src/core', import.meta.url));
 
 /** The worlds in which a mutant shows. */
-export const kindOf = ({ policy, urgency, extras, reloads, freezes }: Mutant, core: CoreUnderTest): Kind => ({
+export const kindOf = ({ policy, urgency, extras, reloads, freezes, overlap }: Mutant, core: CoreUnderTest): Kind => ({
   core,
   ...(policy === undefined ? {} : { policy }),
   ...(urgency === undefined ? {} : { urgency }),
   ...(extras === undefined ? {} : { extras }),
   ...(reloads === undefined ? {} : { reloads }),
   ...(freezes === undefined ? {} : { freezes }),
+  ...(overlap === undefined ? {} : { overlap }),
 });
 
 /** Makes a copy of the core without the mutant's guard, and gives it to `use`. */

@@ -1,5 +1,5 @@
 import type { ModelId } from '../../src/core/kinds.ts';
-import type { ModelTerms } from '../../src/core/member.ts';
+import type { ModelTerms } from '../../src/core/terms.ts';
 import type { StageEvent, StageOptions } from '../../src/core/stage-events.ts';
 import { Random } from '../../src/simulate/random.ts';
 import type { WorldPlan } from './plan.ts';

@@ -1,7 +1,7 @@
 import type { Engine, EngineCommand, EngineEvent, EngineRules } from '../../src/core/engine.ts';
 import { invariant, type EngineId, type Millis, type ModelId } from '../../src/core/kinds.ts';
 import type { Stage } from '../../src/core/stage.ts';
-import type { ModelTerms } from '../../src/core/member.ts';
+import type { ModelTerms } from '../../src/core/terms.ts';
 import type { StageEffect, StageEvent, StageOptions } from '../../src/core/stage-events.ts';
 import type { Took } from '../../src/core/swap.ts';
 import type { CoreUnderTest } from './core-under-test.ts';

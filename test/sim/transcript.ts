@@ -1,6 +1,7 @@
 import type { EngineGoal } from '../../src/core/engine.ts';
 import type { Fact } from '../../src/core/facts.ts';
 import { unreachable } from '../../src/core/kinds.ts';
+import type { MemoryReading } from '../../src/core/overlap.ts';
 import type { StageEffect, StageEvent } from '../../src/core/stage-events.ts';
 
 /** One line for what happened to the stage. */
@@ -14,6 +15,8 @@ export function sayEvent(event: StageEvent): string {
       return `settle ${event.ticket}`;
     case 'engine-moved':
       return `moved ${event.engine} ${event.phase.kind}`;
+    case 'memory-read':
+      return sayReading(event.reading);
     case 'load-asked':
       return `${event.as} ${event.order} ${event.model}${event.fresh ? ' afresh' : ''}${replicas(event.replicas)}`;
     case 'unload-asked':
@@ -70,6 +73,11 @@ export function sayEffect(effect: StageEffect): string | undefined {
   }
 }
 
+function sayReading({ memory, freeMib, heldMib, takenAt }: MemoryReading): string {
+  const held = [...heldMib].map(([engine, mib]) => `, ${engine} ${mib}`);
+  return `${memory} at ${Math.round(takenAt) / 1_000}s: free ${freeMib}${held.join('')}`;
+}
+
 const replicas = (count: number | undefined): string => (count === undefined ? '' : ` with ${count}`);
 
 const hint = (retryAt: number | undefined): string =>
@@ -81,8 +89,9 @@ const sayGoal = (goal: EngineGoal): string =>
 function sayFact(fact: Fact): string | undefined {
   if (fact.kind === 'swap-planned') return `swap ${fact.swap}: ${[...fact.from, ''].join(' ')}-> ${fact.to}`;
   if (fact.kind === 'model-forgotten') return `${fact.model} is forgotten`;
+  if (fact.kind === 'swap-overlaps') return `swap ${fact.swap}: ${fact.to} beside ${fact.beside.join(' ')}`;
   if (fact.kind === 'start-short-of-memory')
-    return `${fact.model} is short of memory: ${fact.from.join(' ')} make room`;
+    return `${fact.model} is short of memory: ${fact.from.length === 0 ? 'nobody' : fact.from.join(' ')} make room`;
   if (fact.kind === 'host-memory-short')
     return `${fact.model} ${fact.from} -> ${fact.to}: ${fact.mib} of ${fact.limitMib} MiB${fact.for === undefined ? '' : ` for ${fact.for}`}`;
   if (fact.kind === 'model-demoted')

@@ -19,6 +19,8 @@ export type WorldOptions = {
   readonly reloads?: boolean;
   /** Whether models may be put away with requests in flight. */
   readonly freezes?: boolean;
+  /** Whether models may come in while others still leave. */
+  readonly overlap?: boolean;
   /** Is given every line of the transcript. Without it none is made, which saves most of the time of a run. */
   readonly say?: (line: string) => void;
 };

@@ -56,6 +56,17 @@ describe('every promise holds where models are put away with requests in flight'
   });
 });
 
+describe('every promise holds where models come in while others still leave', () => {
+  for (const policy of POLICY_NAMES) {
+    test(`under ${policy}`, ({ expect }) => {
+      const failure =
+        firstFailure(0, SOME, { policy, overlap: true }) ??
+        firstFailure(ROW, SOME, { policy, urgency: true, extras: true, overlap: true });
+      expect(failure, failure && explain(failure)).toBeUndefined();
+    });
+  }
+});
+
 describe('what once went wrong does not go wrong again', () => {
   for (const { seed, why, ...kind } of readCorpus()) {
     test(`seed ${seed}: ${why}`, ({ expect }) => {

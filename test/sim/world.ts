@@ -2,16 +2,19 @@ import type { Engine, EngineEvent, EngineRules } from '../../src/core/engine.ts'
 import { after, soonest, ticketId, unreachable } from '../../src/core/kinds.ts';
 import type { EngineId, Millis, ModelId, SleepLevel, TicketId } from '../../src/core/kinds.ts';
 import type { LoadTerms, StageEffect, StageEvent } from '../../src/core/stage-events.ts';
-import type { ModelTerms } from '../../src/core/member.ts';
+import type { ModelTerms } from '../../src/core/terms.ts';
 import type { Place, Priority } from '../../src/core/place.ts';
 import { Book, type Ticket } from './book.ts';
 import type { Checker } from './checkers/checker.ts';
 import { allCheckers } from './checkers/index.ts';
 import { realCore } from './core-under-test.ts';
 import { rulesOf } from './extras.ts';
+import { Hold } from './hold.ts';
+import { Looks } from './looks.ts';
 import { Machine } from './machine.ts';
 import { withFreezing } from './freezing.ts';
-import { drawPlan, type ModelPlan, type WorldPlan } from './plan.ts';
+import { withMemory } from './memory-plan.ts';
+import { anyModel, drawPlan, type ModelPlan, type WorldPlan } from './plan.ts';
 import { Random } from '../../src/simulate/random.ts';
 import { Reloads } from './reloads.ts';
 import { Services } from './services.ts';
@@ -41,9 +44,11 @@ class World implements Hooks {
   /** What operators do besides loading and unloading, and what else there may be, is drawn apart: worlds without it stay as they are. */
   readonly #steering: Random;
   readonly #extra: Random;
+  readonly #sizes: Random;
   readonly #timeline: Timeline;
   readonly #machines = new Map<EngineId, Machine>();
   readonly #reloads: Reloads | undefined;
+  readonly #looks: Looks | undefined;
   readonly #checkers: readonly Checker[];
   /** Who has told the stage, or is about to, that it is done with its lease. */
   readonly #settling = new Set<TicketId>();
@@ -52,17 +57,20 @@ class World implements Hooks {
   readonly #services = new Services((ms, run) => this.#in(ms, run), this.now);
   #tickets = 0;
   #swaps = 0;
+  readonly #later = (ms: number, run: () => void): void => this.#in(ms, run);
 
   constructor(seed: number, options: WorldOptions) {
-    const { core = realCore, policy = 'fifo', urgency = false, extras = false, reloads = false, say } = options;
+    const { core = realCore, policy = 'fifo', urgency, extras, reloads = false, say } = options;
     const drawn = { ...drawPlan(seed, policy, urgency, extras), reloads };
-    const plan = options.freezes === true ? withFreezing(drawn, seed) : drawn;
+    const frozen = options.freezes === true ? withFreezing(drawn, seed) : drawn;
+    const plan = options.overlap === true ? withMemory(frozen, seed) : frozen;
     const random = new Random(seed ^ 0x5bd1e995);
     this.plan = plan;
     this.#random = random;
     this.#urgency = new Random(seed ^ 0x1b873593);
     this.#extra = new Random(seed ^ 0x165667b1);
     this.#steering = new Random(seed ^ 0x3c6ef372);
+    this.#sizes = new Random(seed ^ 0x510e527f);
     this.#say = say;
     this.#timeline = new Timeline(plan.shuffledTies ? () => random.next() : undefined);
     const commons = new core.Commons(plan.mostLoads);
@@ -71,6 +79,7 @@ class World implements Hooks {
     this.theatre = new Theatre(core, { ...stage, models }, (model) => this.#modelPlan(model).rules, this);
     this.#reloads = plan.reloads ? new Reloads(seed, plan, stage) : undefined;
     for (const model of models) this.#equip(model);
+    this.#looks = plan.memory && new Looks(this, plan.memory, this.#sizes, this.#later);
     this.#checkers = allCheckers(this);
   }
 
@@ -148,6 +157,7 @@ class World implements Hooks {
 
   settled(): void {
     for (const checker of this.#checkers) checker.settled?.();
+    this.#looks?.begin();
     this.#alarm('stage', this.theatre.stage.dueAt, () => this.theatre.post({ kind: 'time-passed' }));
   }
 
@@ -157,9 +167,8 @@ class World implements Hooks {
     return plan.rules;
   }
 
-  lives(id: EngineId): boolean {
-    return this.#machines.get(id)?.lives ?? false;
-  }
+  readonly lives = (id: EngineId): boolean => this.#machines.get(id)?.lives ?? false;
+  readonly heldBy = (id: EngineId): number => this.#machines.get(id)?.heldMib ?? 0;
 
   // --- clients
 
@@ -245,13 +254,13 @@ class World implements Hooks {
     };
     for (let left = requests; left > 0;) {
       const together = Math.min(left, random.int(1, burst));
-      const model = this.#anyModel();
+      const model = anyModel(this.plan, this.#random);
       some(1, () => {
         for (let n = 0; n < together; n++) this.#arrive(model);
       });
       left -= together;
     }
-    some(crashes, () => this.#anyMachine()?.crash('it crashed'));
+    some(crashes, () => this.#random.anyOf([...this.#machines.values()])?.crash('it crashed'));
     some(verdicts, () => this.#judge());
     some(orders, () => this.#order());
     this.#reloads?.schedule((ms, next) => this.#in(ms, () => this.theatre.post(next())));
@@ -270,7 +279,7 @@ class World implements Hooks {
   }
 
   #order(): void {
-    const { model } = this.#anyModel().terms;
+    const { model } = anyModel(this.plan, this.#random).terms;
     const order = this.#nextTicket();
     const load = this.#random.chance(0.5);
     const level = this.#random.pick<SleepLevel>([1, 2, 'hybrid', 5, 5]);
@@ -347,33 +356,18 @@ class World implements Hooks {
       plan,
       faults: this.plan.faults,
       random: this.#random,
-      in: (ms, run) => this.#in(ms, run),
+      hold: this.plan.memory && new Hold({ full: plan.mib, random: this.#sizes, in: this.#later }),
+      in: this.#later,
       now: this.now,
       short: () => this.plan.extras.short > 0 && this.#extra.chance(this.plan.extras.short),
       // What one that was dismissed has to say goes to nobody.
-      tell: (event, took) => {
-        if (this.#machines.get(id) === machine) this.theatre.step(id, event, took);
-      },
+      tell: (event, took) => this.#machines.get(id) === machine && this.theatre.step(id, event, took),
     });
     return machine;
   }
 
   #modelPlan(model: ModelId): ModelPlan {
     return this.plan.models.find(({ terms }) => terms.model === model) ?? this.plan.models[0];
-  }
-
-  #anyModel(): ModelPlan {
-    const total = this.plan.models.reduce((sum, { share }) => sum + share, 0);
-    let left = this.#random.between(0, total);
-    for (const model of this.plan.models) {
-      left -= model.share;
-      if (left < 0) return model;
-    }
-    return this.plan.models[0];
-  }
-
-  #anyMachine(): Machine | undefined {
-    return this.#random.anyOf([...this.#machines.values()]);
   }
 
   #nextTicket(): TicketId {

@@ -12,6 +12,8 @@ export class BudgetChecker implements Checker {
 
   /** Who has had room since the step before. */
   #inside: ReadonlySet<ModelId> = new Set();
+  /** Who came in while others still left, of which the stage has to tell. */
+  #overlaps: ModelId | undefined;
 
   constructor(scene: Scene) {
     this.#scene = scene;
@@ -19,6 +21,7 @@ export class BudgetChecker implements Checker {
 
   effect(effect: StageEffect): void {
     this.#holds();
+    if (effect.kind === 'tell' && effect.fact.kind === 'swap-overlaps') this.#overlaps = undefined;
     if (effect.kind === 'set-goal' && effect.goal.kind === 'awake') this.#comesIn(effect.engine);
     if (effect.kind !== 'grant') return;
     const { theatre, book } = this.#scene;
@@ -38,6 +41,7 @@ export class BudgetChecker implements Checker {
 
   settled(): void {
     this.#holds();
+    must(this.#overlaps === undefined, `${this.#overlaps} comes in while others still leave, and nobody is told`);
     const { members } = this.#scene.theatre.stage;
     const inside = [...members].filter(([, { part }]) => part.kind !== 'out' && part.kind !== 'summoned');
     this.#inside = new Set(inside.map(([model]) => model));
@@ -56,7 +60,9 @@ export class BudgetChecker implements Checker {
       const away = kind === 'out' || kind === 'summoned' || (kind === 'leaving' && !this.#inside.has(other.model));
       if (other !== comer && !(away && trulyAtRest(this.#scene, other))) room -= roomOf(other);
     }
-    must(room >= 0, () => `${comer.model} comes in without room: ${describe(this.#scene)}`);
+    if (room >= 0) return;
+    must(plan.memory !== undefined, () => `${comer.model} comes in without room: ${describe(this.#scene)}`);
+    this.#overlaps = comer.model;
   }
 
   #holds(): void {
@@ -64,6 +70,8 @@ export class BudgetChecker implements Checker {
     let taken = 0;
     for (const member of theatre.stage.members.values()) {
       const { kind } = member.part;
+      // What those really hold who leave is looked at where others may come in beside them.
+      if (plan.memory !== undefined && kind === 'leaving') continue;
       const comes = kind === 'entering' || kind === 'on' || kind === 'draining';
       const holding = member.terms.engines.filter((engine, replica) => {
         return this.#holding.has(engine) || (comes && replica < member.replicas);

@@ -21,6 +21,8 @@ export type Scene = {
   rulesOf(engine: EngineId): EngineRules;
   /** Whether the process of the engine is alive, whatever is believed of it. */
   lives(engine: EngineId): boolean;
+  /** How much memory it really holds. */
+  heldBy(engine: EngineId): number;
 };
 
 /** Watches one promise. Each method is called at every step; a promise that does not hold throws a `Violation`. */

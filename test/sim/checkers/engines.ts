@@ -82,7 +82,7 @@ export class EnginesChecker implements Checker {
       const member = memberOf(this.#scene, event.model);
       const { giveUp } = event.phase.failed.failure;
       const was = this.#parts.get(event.model);
-      const again = member.part.kind === 'summoned' && member.roomAsked;
+      const again = member.part.kind === 'summoned' && (member.roomAsked || member.overlap === 'failed');
       if (giveUp && !again && (was === 'entering' || (was === 'on' && !member.anyAwake)))
         this.#givenUp.add(event.model);
       if (was === 'on' && !giveUp && !member.anyAwake) {

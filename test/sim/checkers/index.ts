@@ -9,6 +9,7 @@ import { FrozenChecker } from './frozen.ts';
 import { HostMemoryChecker } from './host-memory.ts';
 import { LeisureChecker } from './leisure.ts';
 import { LoadsChecker } from './loads.ts';
+import { MemoryChecker } from './memory.ts';
 import { MoreRoomChecker } from './more-room.ts';
 import { OvertakingChecker } from './overtaking.ts';
 import { PatienceChecker } from './patience.ts';
@@ -27,6 +28,7 @@ export const allCheckers = (scene: Scene): readonly Checker[] => [
   new EnginesChecker(scene),
   new FrozenChecker(scene),
   new HostMemoryChecker(scene),
+  new MemoryChecker(scene),
   new MoreRoomChecker(scene),
   new OvertakingChecker(scene),
   new PatienceChecker(scene),

@@ -12,6 +12,9 @@ export class MoreRoomChecker implements Checker {
   readonly #scene: Scene;
   /** For whom each swap is, and who was asked to make room when its start was tried once more. */
   readonly #tried = new Map<number, readonly ModelId[]>();
+  /** The swaps in which somebody came in while others left, and of those that failed at it, beside whom. */
+  readonly #beside = new Set<number>();
+  readonly #alone = new Map<number, readonly ModelId[]>();
   /** Who slept where something is left on the GPU when the last step ended. */
   #sleepers: ReadonlySet<Member> = new Set();
   /** Who was on the way out then: whoever is sent off later in the same turn is not waited for. */
@@ -27,6 +30,7 @@ export class MoreRoomChecker implements Checker {
     if (effect.kind === 'set-goal' && effect.goal.kind === 'awake') this.#comes(effect.engine);
     if (effect.kind === 'reject' && effect.failure?.trouble === 'out_of_memory') this.#isTold(effect.model);
     if (effect.kind !== 'tell') return;
+    if (effect.fact.kind === 'swap-overlaps') this.#beside.add(effect.fact.swap);
     if (effect.fact.kind === 'start-short-of-memory') this.#short(effect.fact);
     if (effect.fact.kind === 'swap-finished') this.#tried.delete(effect.fact.record.id);
   }
@@ -45,6 +49,7 @@ export class MoreRoomChecker implements Checker {
   #short({ model, from }: Short): void {
     const { swap, part } = memberOf(this.#scene, model);
     must(part.kind === 'summoned', `${model} is started once more and is ${part.kind}`);
+    if (swap !== undefined && this.#beside.delete(swap.id)) return this.#again(swap.id, model, from);
     if (swap !== undefined) {
       must(!this.#tried.has(swap.id), `${model} is started a third time`);
       this.#tried.set(swap.id, from);
@@ -65,11 +70,22 @@ export class MoreRoomChecker implements Checker {
     }
   }
 
+  /** It came in while others left. Once it comes alone it may be short of memory again. */
+  #again(swap: number, model: ModelId, from: readonly ModelId[]): void {
+    this.#alone.set(swap, from);
+    const members = [...this.#scene.theatre.stage.members.values()];
+    for (const other of members) {
+      const leaves = other.part.kind === 'leaving';
+      must(leaves === from.includes(other.model), `${other.model} is ${other.part.kind}, and ${model} comes again`);
+    }
+  }
+
   /** Not before those who make room have gone. */
   #comes(engine: string): void {
     const members = [...this.#scene.theatre.stage.members.values()];
     const comer = members.find(({ terms }) => terms.engines.some((one) => one === engine));
-    const from = comer?.swap === undefined ? [] : (this.#tried.get(comer.swap.id) ?? []);
+    const swap = comer?.swap?.id ?? 0;
+    const from = [...(this.#tried.get(swap) ?? []), ...(this.#alone.get(swap) ?? [])];
     for (const name of from) {
       // One that the config has no more may have been forgotten since.
       const kind = this.#scene.theatre.stage.members.get(name)?.part.kind;

@@ -6,6 +6,7 @@ import { HOST_MEMORY } from './host-memory.ts';
 import { MORE_ROOM } from './more-room.ts';
 import type { Mutant } from './mutant.ts';
 import { LANE, MEMBER, PLACES, SWAP } from './parts.ts';
+import { OVERLAP } from './overlap.ts';
 import { POLICY } from './policy.ts';
 import { REVISION } from './revision.ts';
 import { RESTART } from './restart.ts';
@@ -22,6 +23,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...DEMOTION,
   ...MORE_ROOM,
   ...FROZEN,
+  ...OVERLAP,
   ...HOST_MEMORY,
   ...RESTART,
   ...SWAP,

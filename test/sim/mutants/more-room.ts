@@ -8,7 +8,7 @@ const moves = of('moves.ts', { extras: true });
 /** Guards of the second try of a start that ran out of memory. */
 export const MORE_ROOM: readonly Mutant[] = [
   moves('a start that ran out of memory is given up', 'if (this.#moreRoom.make(member, failure, now)) return;', ''),
-  room('it is tried for ever', 'member.roomAsked || ', ''),
+  room('it is tried for ever', ' || member.roomAsked', ''),
   room('it is tried though nobody makes room', 'if (from.length === 0) return false;', ''),
   room('who is kept makes room', 'terms.keep === true || ', ''),
   room('sleepers make no room', 'const from = [...sleepers, ...awake];', 'const from = [...awake];'),

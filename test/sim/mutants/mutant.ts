@@ -12,6 +12,8 @@ export type Mutant = {
     | 'demotion.ts'
     | 'doors.ts'
     | 'engine.ts'
+    | 'entrance.ts'
+    | 'giving.ts'
     | 'holdings.ts'
     | 'homing.ts'
     | 'lane.ts'
@@ -20,6 +22,7 @@ export type Mutant = {
     | 'moves.ts'
     | 'more-room.ts'
     | 'orders.ts'
+    | 'overlap.ts'
     | 'patience.ts'
     | 'place.ts'
     | 'replies.ts'
@@ -40,9 +43,14 @@ export type Mutant = {
   readonly reloads?: boolean;
   /** Whether it shows where models may be put away with requests in flight. */
   readonly freezes?: boolean;
+  /** Whether it shows where models may come in while others still leave. */
+  readonly overlap?: boolean;
 };
 
 /** Mutants of one file of the core. */
 export const of =
-  (file: Mutant['file'], where: Pick<Mutant, 'policy' | 'urgency' | 'extras' | 'reloads' | 'freezes'> = {}) =>
+  (
+    file: Mutant['file'],
+    where: Pick<Mutant, 'policy' | 'urgency' | 'extras' | 'reloads' | 'freezes' | 'overlap'> = {},
+  ) =>
   (name: string, find: string, replace: string): Mutant => ({ name, file, find, replace, ...where });

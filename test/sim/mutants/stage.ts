@@ -2,6 +2,7 @@ import { of, type Mutant } from './mutant.ts';
 
 const stage = of('stage.ts');
 const closing = of('closing.ts');
+const entrance = of('entrance.ts');
 const orders = of('orders.ts');
 const turns = of('turns.ts');
 const moves = of('moves.ts');
@@ -120,9 +121,9 @@ export const STAGE: readonly Mutant[] = [
     'this.#turns.cutDrain(member, was) : was;',
     '(this.#turns.cutDrain(member, was), was) : was;',
   ),
-  stage('it enters without room', 'member.cost <= Math.max(0, room) && member.atRest;', 'member.atRest;'),
-  stage('who needs no room waits for room', 'Math.max(0, room)', 'room'),
-  stage('two enter the same room', '      if (hasRoom) room -= member.cost;\n', ''),
+  entrance('it enters without room', 'member.cost <= Math.max(0, room) && member.atRest;', 'member.atRest;'),
+  entrance('who needs no room waits for room', 'Math.max(0, room)', 'room'),
+  entrance('two enter the same room', '      if (fits) room -= member.cost;\n', ''),
   turns(
     'its engines are awake and patience stands still',
     "    member.lane.resume(now);\n    member.part = { kind: 'on'",

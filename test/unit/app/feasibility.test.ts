@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { test } from 'vitest';
 import { waitNotToBeKept } from '../../../src/app/feasibility.ts';
 import { engineId, modelId } from '../../../src/core/kinds.ts';
-import type { ModelTerms } from '../../../src/core/member.ts';
+import type { ModelTerms } from '../../../src/core/terms.ts';
 import { absences, play, regular, SECOND } from '../simulate/play.ts';
 
 const known = (ms: number) => ({ ms, spreadMs: 0, samples: 3 });

@@ -3,7 +3,7 @@ import { Commons } from '../../../src/core/commons.ts';
 import { Costs } from '../../../src/core/costs.ts';
 import type { EngineGoal, EnginePhase } from '../../../src/core/engine.ts';
 import { engineId, millis, modelId, ticketId, type ModelId, type SleepLevel } from '../../../src/core/kinds.ts';
-import type { ModelTerms } from '../../../src/core/member.ts';
+import type { ModelTerms } from '../../../src/core/terms.ts';
 import { fifo } from '../../../src/core/policy/fifo.ts';
 import { Stage } from '../../../src/core/stage.ts';
 import type { StageEffect, StageEvent, StageOptions } from '../../../src/core/stage-events.ts';

@@ -1,6 +1,6 @@
 import { test } from 'vitest';
 import { engineId, millis, modelId, ticketId } from '../../../src/core/kinds.ts';
-import type { ModelTerms } from '../../../src/core/member.ts';
+import type { ModelTerms } from '../../../src/core/terms.ts';
 import { fifo } from '../../../src/core/policy/fifo.ts';
 import { Stage } from '../../../src/core/stage.ts';
 

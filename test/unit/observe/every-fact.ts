@@ -94,6 +94,7 @@ export const EVERY_FACT: { readonly [Kind in Fact['kind']]: Extract<Fact, { read
     commandLine: 'llama-server --port 8002',
   },
   'swap-planned': { kind: 'swap-planned', swap: 7, to: beta, from: [alpha], level: 5, waiting: 3 },
+  'swap-overlaps': { kind: 'swap-overlaps', swap: 7, to: beta, beside: [alpha], freeMib: 14_000 },
   'start-short-of-memory': {
     kind: 'start-short-of-memory',
     model: beta,

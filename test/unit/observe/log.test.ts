@@ -60,6 +60,7 @@ const LINES: { readonly [Kind in Fact['kind']]: string } = {
     'warn  the hook before_sleep of beta (level 1) ended with code 3: no cache server; it goes deeper instead\n',
   'engine-started': 'debug beta has started (pid 41, port 8002)\n                   | llama-server --port 8002\n',
   'swap-planned': 'info  swapping alpha for beta for 3 waiting requests\n',
+  'swap-overlaps': 'debug beta comes in while alpha still leaves: 14000 MiB are free by measurement\n',
   'start-short-of-memory':
     'warn  beta ran out of memory while starting: vLLM ended with code 1: out of memory; alpha makes room, and it is started once more\n',
   'host-memory-short':
