@@ -64,6 +64,7 @@ test('a restart leaves engines, streams and the order of an operator as they are
   );
   expect(first.out).toMatch(/^awake +alpha$/m);
   expect((await following).whole).toBe(true);
+  expect(await catnap.fact('taken-over')).toMatchObject({ engines: 2, requests: 1 });
   expect(await pidOf(catnap, 'alpha')).toBe(alpha);
   expect(ModelRow.parse(await catnap.model('gamma')).hold).toBe(true);
   expect(await catnap.model('beta')).toMatchObject({ runtime_inflight: 1, runtime_state: 'loaded' });

@@ -58,6 +58,7 @@ export class Serving implements Leaver {
         settled: (ticket) => serving.#settled(ticket),
         accept: (port, socket) => serving.app.listeners.accept(port, socket),
       });
+      if (taking !== undefined) app.reporter.report({ kind: 'taken-over', ...taking.taken });
       return serving;
     } catch (error) {
       await taking?.refuse([error instanceof Error ? error.message : String(error)]);

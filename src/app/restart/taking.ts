@@ -17,6 +17,7 @@ export class Taking implements Predecessor {
   readonly #complete = Promise.withResolvers<void>();
   readonly #sockets = new Map<PortName, BareSocket>();
   #places: Word<'take'>['places'] = [];
+  #handover: Handover | undefined;
   /** Until there is somebody to tell. */
   readonly #early: (TicketId | undefined)[] = [];
   #settled: Settled = (ticket) => void this.#early.push(ticket);
@@ -59,13 +60,21 @@ export class Taking implements Predecessor {
     return this.#line.send('before', { kind: 'refused', why: [...why] });
   }
 
+  /** What it has got, in numbers. */
+  get taken(): { readonly version: string; readonly engines: number; readonly requests: number } {
+    const models = this.#handover?.stages.flatMap((stage) => stage.models) ?? [];
+    const engines = models.reduce((sum, { running }) => sum + running.length, 0);
+    const requests = models.reduce((sum, { leases }) => sum + leases.length, 0);
+    return { version: this.#handover?.catnap ?? '', engines, requests };
+  }
+
   async takeOver(): Promise<Handover> {
     this.#complete.promise.catch(() => {});
     void this.#line.send('before', { kind: 'ready', protocol: PROTOCOL, version: this.#version });
     const { handover } = await this.#asked.promise;
     await this.#complete.promise;
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- both speak the same protocol, of which its shape is a part
-    return handover as Handover;
+    return (this.#handover = handover as Handover);
   }
 
   /** A port that is to be where the one before had it. */
