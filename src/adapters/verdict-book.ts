@@ -2,8 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { z } from 'zod';
-import type { Verdict, VerdictBook } from '../ports/verdicts.ts';
+import type { SeenMib, Verdict, VerdictBook } from '../ports/verdicts.ts';
 import { isMissing } from './system-error.ts';
+
+const Seen = z.object({ gpu: z.int().min(0).optional(), host: z.int().min(0).optional() });
 
 const Stored = z.object({
   model: z.string(),
@@ -11,6 +13,7 @@ const Stored = z.object({
   passed: z.boolean(),
   reason: z.string(),
   at: z.iso.datetime(),
+  held: z.object({ awake: Seen, asleep: Seen }).optional(),
   identity: z.object({
     backend: z.string(),
     settings: z.string(),
@@ -93,7 +96,10 @@ const storedOf = ({ at, reason, ...rest }: Verdict): z.input<typeof Stored> => (
   at: at.toISOString(),
 });
 
-const verdictOf = ({ at, identity, ...rest }: z.output<typeof Stored>): Verdict => {
+const seenOf = ({ gpu, host }: z.output<typeof Seen>): SeenMib => ({ gpu, host });
+
+const verdictOf = ({ at, identity, held, ...rest }: z.output<typeof Stored>): Verdict => {
   const { backend, settings, program, version, driver } = identity;
-  return { ...rest, at: new Date(at), identity: { backend, settings, program, version, driver } };
+  const seen = held && { held: { awake: seenOf(held.awake), asleep: seenOf(held.asleep) } };
+  return { ...rest, at: new Date(at), ...seen, identity: { backend, settings, program, version, driver } };
 };

@@ -150,7 +150,7 @@ export class App {
     const engines = enginesOf(config, known.plans, { drivers: driversOf(config), overrides, absent: known.absent });
     const commons = new Commons(config.policy.max_parallel_loads);
     this.#footprints = known.footprints;
-    this.#stageMeans = { commons, absent: known.absent, verdicts: known.verdicts, learned: known.footprints.of };
+    this.#stageMeans = { commons, absent: known.absent, verdicts: known.verdicts, learned: known.learned };
     const stages = known.plans.map((plan) => specOf(plan, stageOf(config, plan, known.known, this.#stageMeans)));
     this.#stages = stages;
     for (const impossible of waitsNotToBeKept(stages, config.policy)) warned(impossible);

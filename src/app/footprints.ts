@@ -1,6 +1,28 @@
 import { createHash } from 'node:crypto';
 import { footprintFile, type SavedFootprint } from '../adapters/footprint-file.ts';
 import type { Config } from '../config/schema.ts';
+import type { HeldMib } from '../core/costs.ts';
+import { DEPTH } from '../core/depth.ts';
+import { holdsHost } from '../core/residency.ts';
+import type { Verdict } from '../ports/verdicts.ts';
+import { awakeMib } from '../validate/seen.ts';
+import type { Learned } from './stages.ts';
+
+/** What models take that do not say it: as it was seen when they were loaded, else when they were validated. */
+export const learnedFrom =
+  (footprints: Pick<Footprints, 'of'>, verdicts: ReadonlyMap<string, readonly Verdict[]>): Learned =>
+  (model, memory) =>
+    (memory === 'gpu' ? footprints.of(model) : undefined) ?? awakeMib(verdicts.get(model) ?? [], memory);
+
+const HOLDING: readonly Verdict['level'][] = DEPTH.filter(holdsHost);
+
+/** What one engine was seen to hold in host memory at each level that it passed. */
+export const holdsOf = (verdicts: readonly Verdict[]): HeldMib =>
+  Object.fromEntries(
+    verdicts.flatMap(({ level, held }) =>
+      !HOLDING.includes(level) || held?.asleep.host === undefined ? [] : [[String(level), held.asleep.host] as const],
+    ),
+  );
 
 /** What one engine of each model was seen to take of the GPU, from one start of catnap to the next. Other settings, and it is not known any more. */
 export class Footprints {

@@ -14,6 +14,7 @@ import {
   type NapLevel,
   type SleepLevel,
 } from '../core/kinds.ts';
+import type { HeldMib, SavedCosts } from '../core/costs.ts';
 import type { Demotion } from '../core/demotion.ts';
 import { sharedRoom } from '../core/cast.ts';
 import type { ModelTerms } from '../core/terms.ts';
@@ -26,8 +27,9 @@ import type { CostsByModel } from '../ports/cost-file.ts';
 import type { LoadOverrides } from '../runtime/load-overrides.ts';
 import type { EngineSpec } from '../runtime/supervisor.ts';
 import type { Verdict } from '../ports/verdicts.ts';
+import { holdsOf } from './footprints.ts';
 import { freezesAt } from './freezing.ts';
-import { onGpus, type Learned, type StagePlan } from './stages.ts';
+import { memoryOf, onGpus, type Learned, type StagePlan } from './stages.ts';
 import { ms, msOrNever } from './times.ts';
 
 /** The core's own deadlines lie behind the drivers', which can say more about why something took too long. */
@@ -42,13 +44,15 @@ export function stageOf(config: Config, plan: StagePlan, costs: CostsByModel, mo
       const model = config.models[name];
       if (model === undefined) return [];
       const id = modelId(name);
-      const room = roomOf(model, rooms, more.learned?.(name));
+      const room = roomOf(model, rooms, more.learned?.(name, memoryOf(rooms.counts)));
       const demote = demotionsOf(model, more.absent ?? new Map());
-      const host = hostOf(model, more.absent ?? new Map(), more.learned?.(name));
-      const level = freezesAt(config, model, more.verdicts?.get(name) ?? []);
+      const [gpu, main] = [more.learned?.(name, 'gpu'), more.learned?.(name, 'host')];
+      const verdicts = more.verdicts?.get(name) ?? [];
+      const host = hostOf(model, more.absent ?? new Map(), gpu);
+      const level = freezesAt(config, model, verdicts);
       const freezing = { freezesAt: level !== undefined && host.naps?.includes(level) === true ? level : undefined };
-      const needs = needsOf(model, more.learned?.(name));
-      const costly = { demote, costs: costs.get(id) ?? {} };
+      const needs = needsOf(model, gpu, main);
+      const costly = { demote, costs: costsOf(costs.get(id), holdsOf(verdicts)) };
       return [{ ...termsOf(id, model, config), ...room, ...host, ...freezing, needs, ...costly }];
     }),
     capacity: rooms.capacity,
@@ -83,6 +87,10 @@ export type StageMeans = {
   readonly verdicts?: ReadonlyMap<string, readonly Verdict[]>;
 };
 
+/** What sleeps of its own have told counts more than what a validation saw. */
+const costsOf = (known: SavedCosts = {}, holds: HeldMib = {}): SavedCosts =>
+  Object.keys(holds).length === 0 ? known : { ...known, holds: { ...holds, ...known.holds } };
+
 /** The budget of a stage, and what of it nobody is kept in. */
 export type Rooms = { readonly counts: Counts; readonly capacity: number; readonly shared: number };
 
@@ -90,7 +98,7 @@ export type Rooms = { readonly counts: Counts; readonly capacity: number; readon
 export function roomsOf(config: Config, { counts, capacity, models }: StagePlan, learned?: Learned): Rooms {
   const kept = models.flatMap((name) => {
     const model = config.models[name];
-    return model !== undefined && isKept(model) ? [mostOf(model, counts, learned?.(name))] : [];
+    return model !== undefined && isKept(model) ? [mostOf(model, counts, learned?.(name, memoryOf(counts)))] : [];
   });
   const aside = kept.reduce((sum: number, most) => sum + (most === 'all' ? 0 : most), 0);
   return counts === 'models'
@@ -197,9 +205,9 @@ function hostOf(
 }
 
 /** What one engine takes, where that is known; one that runs alone comes in beside nobody. */
-function needsOf(model: ModelConfig, learned?: number): ModelTerms['needs'] {
+function needsOf(model: ModelConfig, onGpu?: number, inMain?: number): ModelTerms['needs'] {
   if (model.backend === 'openai_remote' || model.exclusive) return undefined;
-  const { gpu_mib: gpu = learned, host_mib: host } = model.footprint ?? {};
+  const { gpu_mib: gpu = onGpu, host_mib: host = inMain } = model.footprint ?? {};
   return gpu === undefined && host === undefined ? undefined : { gpu, host };
 }
 

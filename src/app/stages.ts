@@ -12,6 +12,7 @@ import {
   type StageConfig,
 } from '../config/stages.ts';
 import type { ModelId } from '../core/kinds.ts';
+import type { MemoryKind } from '../core/overlap.ts';
 import { place, type Ground, type Misfit } from '../core/placement.ts';
 import type { StageOptions } from '../core/stage-events.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -36,8 +37,11 @@ export type StageGpu = {
   readonly uuid: string | undefined;
 };
 
-/** What one engine of a model was seen to take of the GPU, in MiB. */
-export type Learned = (model: ModelId | string) => number | undefined;
+/** What one engine of a model was seen to take of one kind of memory, in MiB. */
+export type Learned = (model: ModelId | string, memory: MemoryKind) => number | undefined;
+
+/** Of which kind of memory a stage counts, or would. */
+export const memoryOf = (counts: Counts): MemoryKind => (counts === 'host_mib' ? 'host' : 'gpu');
 
 /** A stage whose capacity is known by now. */
 export type Surveyed = Omit<StagePlan, 'models'>;
@@ -103,7 +107,10 @@ export function planned(config: Config, stages: readonly Surveyed[], learned: Le
     stage: stageAskedBy(model),
     keep: isKept(model),
     span: spanOf(model),
-    need: (ground: Ground) => mostOf(model, counts.get(ground.name) ?? 'models', learned(name)),
+    need: (ground: Ground) => {
+      const kind = counts.get(ground.name) ?? 'models';
+      return mostOf(model, kind, learned(name, memoryOf(kind)));
+    },
   }));
   const { placed, misfits } = place(pieces, grounds);
   const [misfit] = misfits;

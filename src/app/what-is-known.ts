@@ -5,7 +5,7 @@ import { systemPrograms } from '../adapters/programs.ts';
 import type { Config } from '../config/schema.ts';
 import type { Handover } from '../ports/handover.ts';
 import type { Reporter } from '../ports/reporter.ts';
-import { Footprints } from './footprints.ts';
+import { Footprints, learnedFrom } from './footprints.ts';
 import type { Known } from './known.ts';
 import { absentLevels, levelsMissed } from './levels.ts';
 import type { AppOptions } from './options.ts';
@@ -38,7 +38,8 @@ export async function whatIsKnown(options: AppOptions, { processes, reporter }: 
   for (const leftover of await processes.reapLeftovers()) reporter.report({ kind: 'leftover-reaped', ...leftover });
   const footprints = await Footprints.open(judged, warn);
   const plan = handover && ((found: readonly Surveyed[]) => plansTakenOver(judged, found, handover));
-  const plans = await plansOf(judged, { processes, clock, env, warn, learned: footprints.of, plan });
-  const known = { file, known: await file.read(), verdicts, absent, plans, footprints, written: config };
+  const learned = learnedFrom(footprints, verdicts);
+  const plans = await plansOf(judged, { processes, clock, env, warn, learned, plan });
+  const known = { file, known: await file.read(), verdicts, absent, plans, footprints, learned, written: config };
   return { known, judged, handover };
 }

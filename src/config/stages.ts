@@ -38,14 +38,14 @@ export function stagesOf({ stages, gpu }: Pick<Config, 'stages' | 'gpu'>): reado
   });
 }
 
-/** `learned`: what one engine of the model was seen to take of the GPU, for models that do not say it themselves. */
+/** `learned`: what one engine of the model was seen to take of what is counted, for models that do not say it themselves. */
 export function needOf(model: ModelConfig, counts: Counts, learned?: number): Need {
   if (model.backend === 'openai_remote') return 'none';
   const { footprint, exclusive } = model;
   if (counts !== 'host_mib' && footprint?.gpu_mib === 0) return 'none';
   if (exclusive) return 'all';
   if (counts === 'models') return 1;
-  if (counts === 'host_mib') return footprint?.host_mib ?? 'all';
+  if (counts === 'host_mib') return footprint?.host_mib ?? learned ?? 'all';
   return footprint?.gpu_mib ?? learned ?? 'all';
 }
 

@@ -16,6 +16,9 @@ export type Identity = {
   readonly driver: string | undefined;
 };
 
+/** What one engine was seen to hold, in MiB; undefined where that could not be seen. */
+export type SeenMib = { readonly gpu: number | undefined; readonly host: number | undefined };
+
 /** What came of trying one level of one model. */
 export type Verdict = {
   readonly model: string;
@@ -24,6 +27,8 @@ export type Verdict = {
   /** Why it failed, in one line; empty when it passed. */
   readonly reason: string;
   readonly at: Date;
+  /** What it held awake, and at this level, where it passed. */
+  readonly held?: { readonly awake: SeenMib; readonly asleep: SeenMib } | undefined;
   readonly identity: Identity;
 };
 

@@ -1,6 +1,7 @@
 import type { SleepLevel } from '../core/kinds.ts';
 import type { Identity, TrialLevel, Verdict } from '../ports/verdicts.ts';
 import type { Result } from './observed.ts';
+import { heldIn } from './seen.ts';
 
 /** A driver that could not be asked now may be the one it was. */
 export const UNKNOWN_DRIVER = 'unknown';
@@ -12,11 +13,12 @@ export function verdictsOf(
   identity: Identity,
   at: Date,
 ): readonly Verdict[] {
-  return results.flatMap(({ level, outcome, fault, reasons }) =>
-    outcome === 'passed' || (outcome === 'failed' && fault === 'level')
-      ? [{ model, level, passed: outcome === 'passed', reason: reasons[0] ?? '', at, identity }]
-      : [],
-  );
+  return results.flatMap(({ level, outcome, fault, reasons, observed }) => {
+    const passed = outcome === 'passed';
+    if (!passed && !(outcome === 'failed' && fault === 'level')) return [];
+    const held = passed && observed !== undefined ? { held: heldIn(observed) } : {};
+    return [{ model, level, passed, reason: reasons[0] ?? '', at, identity, ...held }];
+  });
 }
 
 /** Whether a verdict is about an engine as it is now; `ask`: only its version can tell. */

@@ -23,6 +23,12 @@ const verdict = (more: Partial<Verdict> = {}): Verdict => ({
   ...more,
 });
 
+test('what an engine held is kept with it, as far as it was seen', async ({ scene, expect }) => {
+  const held = { awake: { gpu: 9_000, host: 2_000 }, asleep: { gpu: 700, host: undefined } };
+  await scene.book.add([verdict({ level: 1, passed: true, held })]);
+  expect(await scene.book.read()).toEqual([verdict({ level: 1, passed: true, held })]);
+});
+
 test('what is added is there, for us alone', async ({ scene, expect }) => {
   expect(await scene.book.read()).toEqual([]);
   await scene.book.add([verdict(), verdict({ level: 5, passed: true, reason: '' })]);
