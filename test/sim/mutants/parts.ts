@@ -20,7 +20,7 @@ export const LANE: readonly Mutant[] = [
     'return this.#bound === 0 ? [] : ',
     'return this.#bound >= 0 ? [] : ',
   ),
-  lane('a lane has no end', 'return this.#waiting.length >= this.#limit;', 'return false;'),
+  lane('a lane has no end', 'return this.#waiting.length - this.#frozen >= this.#limit;', 'return false;'),
 ];
 
 export const MEMBER: readonly Mutant[] = [

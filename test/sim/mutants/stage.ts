@@ -92,13 +92,13 @@ export const STAGE: readonly Mutant[] = [
   ),
   stage(
     'it is out while leases are open',
-    'member.isAway(part.goal) && member.leases.size === 0)',
+    'member.isAway(part.goal) && member.leases.size === member.frozen.size)',
     'member.isAway(part.goal))',
   ),
   stage(
     'it is out before it is at rest',
-    'member.isAway(part.goal) && member.leases.size === 0)',
-    'member.leases.size === 0)',
+    'member.isAway(part.goal) && member.leases.size === member.frozen.size)',
+    'member.leases.size === member.frozen.size)',
   ),
   replies(
     'who waits through a failure is not told',
@@ -126,8 +126,8 @@ export const STAGE: readonly Mutant[] = [
   entrance('two enter the same room', '      if (fits) room -= member.cost;\n', ''),
   turns(
     'its engines are awake and patience stands still',
-    "    member.lane.resume(now);\n    member.part = { kind: 'on'",
-    "    member.part = { kind: 'on'",
+    '    member.lane.resume(now);\n    const { model, frozen, leases } = member;',
+    '    const { model, frozen, leases } = member;',
   ),
   stage(
     'who was there when it began is left out',
