@@ -56,7 +56,9 @@ export class ProgressChecker implements Checker {
     if (part.kind === 'draining') must(leases.size > 0, `${model} drains and has no lease`);
     if (part.kind === 'draining') must(member.anyAwake, `${model} drains and none of its engines is awake`);
     if (part.kind === 'leaving') must(leases.size > member.frozen.size || !rests, `${model} is leaving and has left`);
-    const served = member.uncut.filter((ticket) => !member.frozen.has(ticket));
+    // One that was cut while it was suspended is open until its owner has heard of it.
+    const open = member.terms.freezesAt === undefined ? [...leases.keys()] : member.uncut;
+    const served = open.filter((ticket) => !member.frozen.has(ticket));
     if (part.kind === 'out') must(served.length === 0, `${model} is out and has open leases`);
     if (!this.#scene.book.unloading(model)) return;
     must(lane.length === 0, `${model} is being put away, and somebody waits for it`);
