@@ -38,7 +38,7 @@ async function reap(entry: Entry, table: ProcessTable, rules: ReapingRules): Pro
   }
   // Numbers of another namespace mean nothing here; the mark does.
   const here = record.namespace === table.namespace;
-  if (here && isSame(record.catnap, table.look(record.catnap.pid))) {
+  if (here && runs(record.catnap, table)) {
     rules.onProblem(
       `${inWords(record)} belongs to another catnap that runs (process ${record.catnap.pid}) and is left to it`,
     );
@@ -77,6 +77,12 @@ async function sessionOf(pid: number, table: ProcessTable): Promise<number[]> {
   // Its number is in use again, so its session ended before.
   if (stats.some((stat) => stat.pid === pid)) return [];
   return stats.filter((stat) => stat.alive && stat.session === pid).map((stat) => stat.pid);
+}
+
+/** One that was killed may be shown until its parent has collected it, which may be never. */
+function runs(catnap: EngineRecord['catnap'], table: ProcessTable): boolean {
+  const stat = table.look(catnap.pid);
+  return stat?.alive === true && isSame(catnap, stat);
 }
 
 const isSame = (a: { pid: number; started: number }, b: { pid: number; started: number } | undefined): boolean =>

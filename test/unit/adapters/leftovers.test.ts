@@ -139,6 +139,23 @@ describe('after kill -9 of catnap', () => {
   });
 });
 
+test('a catnap that was killed and that nobody has collected does not run', async ({ expect }) => {
+  const left = await bystander();
+  const parent = spawn('sh', ['-c', 'sleep 0 & echo $!; exec sleep 600'], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+    env: { ...process.env, FOLDER: folder.path },
+  });
+  const pid = Number((await once(parent.stdout, 'data'))[0]);
+  const zombie = await waitFor('its end', () => {
+    const stat = table?.look(pid);
+    return stat?.alive === false && stat;
+  });
+  record({ leader: left, catnap: { pid, started: zombie.started } });
+
+  expect(await (await open()).reapLeftovers()).toMatchObject([{ pid: left.pid, gone: true }]);
+  expect([lives(left), problems]).toEqual([false, []]);
+});
+
 describe('never touched', () => {
   test('a process that got the number of a leftover', async ({ expect }) => {
     const innocent = await bystander();
