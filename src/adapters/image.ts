@@ -5,6 +5,8 @@ import { PASSPORT, type PassportOnDisk } from './passport.ts';
 import { isMissing } from './system-error.ts';
 
 const OUTPUT = 'criu.log';
+/** Whose it is. It is written anew when another catnap takes it over. */
+export const MANIFEST = 'catnap.json';
 
 /** One folder of a store of images. */
 export class Image {
@@ -66,8 +68,9 @@ export class Image {
   }
 }
 
-/** What criu itself writes beside the image while it works with it. */
-const BESIDE = new RegExp(`\\.log$|^root\\.pid$|^stats-|^${PASSPORT.replace('.', '\\.')}(\\.part)?$`);
+/** What criu itself writes beside the image while it works with it, and what catnap notes of it. */
+const isBeside = (name: string): boolean =>
+  /\.log$|^root\.pid$|^stats-/.test(name) || [PASSPORT, MANIFEST].includes(name.replace(/\.part$/, ''));
 
 /** What lies in it, and how much the disk gives for it. */
 export async function sizeOf(path: string): Promise<{ bytes: number; listing: string }> {
@@ -77,7 +80,7 @@ export async function sizeOf(path: string): Promise<{ bytes: number; listing: st
     for (const name of (await readdir(path)).toSorted()) {
       const { size, blocks, mtimeMs } = await stat(join(path, name));
       bytes += Math.max(size, blocks * 512);
-      if (!BESIDE.test(name)) files.push(`${name} ${size} ${mtimeMs}`);
+      if (!isBeside(name)) files.push(`${name} ${size} ${mtimeMs}`);
     }
   } catch (error) {
     if (!isMissing(error)) throw error;

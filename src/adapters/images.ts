@@ -16,13 +16,12 @@ import {
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { engineFileName } from './engine-file-name.ts';
-import { Image, sizeOf } from './image.ts';
+import { Image, MANIFEST, sizeOf } from './image.ts';
 import { lastUseOf, readPassport, type PassportOnDisk } from './passport.ts';
 import type { ProcessTable } from './process-table.ts';
 import { codeOf, isMissing } from './system-error.ts';
 
 const STICKY = 0o1000;
-const MANIFEST = 'catnap.json';
 /** What our folders are called: the engine's name, a part of its mark, and what tells one save from the next. */
 const FOLDER = /^.+\.[0-9a-f]{8}\.[0-9a-f]{8}\.[0-9a-f]{8}$/;
 
@@ -293,7 +292,8 @@ export class ImageStore {
     if (state === ours) return (!mineGoes && isMe && namespace === table.namespace) || this.#stays(path, mayStay);
     // Whether a catnap in another space of process numbers still lives cannot be seen from here.
     if (namespace !== table.namespace) return true;
-    return table.look(catnap.pid)?.started === catnap.started;
+    const stat = table.look(catnap.pid);
+    return stat?.alive === true && stat.started === catnap.started;
   }
 
   async #stays(path: string, mayStay: MayStay): Promise<boolean> {

@@ -83,8 +83,9 @@ export class SavedEngine implements Checkpoint {
     this.#want();
     if (this.#gaveWay === undefined && images?.hold(image.path) === false)
       this.#gaveWay = `the image in ${image.path} is being removed to make room for another`;
-    const change = this.#gaveWay ?? (await image.change());
-    if (change !== undefined) throw new CheckpointError(change);
+    // Of an engine that was handed over, this catnap has not looked at criu yet.
+    const hindrance = this.#gaveWay ?? (await criu.hindrance()) ?? (await image.change());
+    if (hindrance !== undefined) throw new CheckpointError(hindrance);
     await this.#untilNumbersFree(signal);
     if (!(await portIsFree(port)))
       throw new CheckpointError(`port ${port}, which it listens on, is in use by another program`);

@@ -34,11 +34,13 @@ type Who = {
   started?: number;
   state?: string;
   alive?: readonly number[];
+  /** Those that have ended and that nobody has collected. */
+  zombies?: readonly number[];
 };
 
 /** The store of a catnap with this identity. The started of a process that is alive is its number. */
 function store(
-  { boot = 'b', namespace = 'n', pid = 100, started = pid, state = 's', alive = [] }: Who = {},
+  { boot = 'b', namespace = 'n', pid = 100, started = pid, state = 's', alive = [], zombies = [] }: Who = {},
   maxBytes = 0,
 ) {
   const stat = (of: number, since: number) => ({
@@ -53,7 +55,10 @@ function store(
     self: stat(pid, started),
     boot,
     namespace,
-    look: (of) => (of === pid ? stat(pid, started) : alive.includes(of) ? stat(of, of) : undefined),
+    look: (of) => {
+      if (of === pid) return stat(pid, started);
+      return [...alive, ...zombies].includes(of) ? { ...stat(of, of), alive: alive.includes(of) } : undefined;
+    },
     list: async () => [],
     listNow: () => [],
     bearers: async () => new Set(),
@@ -98,6 +103,11 @@ test('what belongs to a catnap that may run is left to it, and so is our own', a
 test('a number that was given out again does not keep an image', async ({ expect }) => {
   await left({ pid: 92, started: 5, state: 'other' });
   expect(await store({ alive: [92] }).sweep()).toBe(1);
+});
+
+test('a catnap that was killed keeps nothing, also while nobody has collected it', async ({ expect }) => {
+  await left({ pid: 92, state: 'other' });
+  expect(await store({ zombies: [92] }).sweep()).toBe(1);
 });
 
 test('files of others are never touched; a folder that was just made and never filled goes', async ({ expect }) => {
@@ -165,6 +175,21 @@ test('a sealed image is good as long as it is as it was, whatever is logged besi
   await image.drop();
   expect(existsSync(image.path)).toBe(false);
   expect(await image.change()).toContain('was changed or removed by somebody');
+});
+
+test('an image that another catnap takes over is as good as before, and as bad', async ({ expect }) => {
+  const by = store({ pid: 99 });
+  await by.prepare();
+  const image = await by.create(alpha);
+  writeFileSync(join(image.path, 'core-700.img'), 'core');
+  await image.seal();
+
+  const adopted = await store().adopt(image.path, image);
+
+  expect(await adopted.change()).toBeUndefined();
+  expect(await store().sweep()).toBe(0);
+  writeFileSync(join(image.path, 'core-700.img'), '');
+  expect(await adopted.change()).toContain('was changed or removed by somebody');
 });
 
 const before = { slept: false, sample: null, gpu: null };
