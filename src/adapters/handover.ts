@@ -70,6 +70,8 @@ const Launched = z.object({
     .transform((cwd) => cwd),
 });
 
+const Holds = z.object({ gpuMib: Mib.optional(), hostMib: Mib.optional(), diskMib: Mib.optional() });
+
 const Running = z.object({
   engine: Engine,
   phase: z.discriminatedUnion('kind', [
@@ -77,7 +79,8 @@ const Running = z.object({
     z.object({ kind: z.literal('asleep'), level: Nap }),
   ]),
   definition: z.string(),
-  life: z.object({ process: Process, launched: Launched, memory: Memory }).nullable(),
+  holds: Holds.optional(),
+  life: z.object({ process: Process, launched: Launched, memory: Memory, prepared: z.boolean().optional() }).nullable(),
 });
 
 const Ms = z.number().nullable();

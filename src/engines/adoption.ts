@@ -1,8 +1,10 @@
+import type { EngineId } from '../core/kinds.ts';
 import type { FamilyMemory } from '../ports/handover.ts';
 import { DriverError } from './driver.ts';
 import type { Family } from './family.ts';
 import type { Life } from './life.ts';
 import { failedCall } from './own-calls.ts';
+import type { KeptEngine, Sleeps } from './sleeper.ts';
 
 /** What has to be known of a family's running engine. */
 export const memoryOf = (family: Family): FamilyMemory => ({ ...family.memory?.(), ...family.ownSleep?.memory?.() });
@@ -10,6 +12,13 @@ export const memoryOf = (family: Family): FamilyMemory => ({ ...family.memory?.(
 export function recall(family: Family, known: FamilyMemory): void {
   family.recall?.(known);
   family.ownSleep?.recall?.(known);
+}
+
+/** The image that an engine which is taken over was brought back from. Nothing is kept for it while the engine runs; it goes when that one fails. */
+export async function preparedFor(engine: EngineId, sleeps: Pick<Sleeps, 'kept'>): Promise<KeptEngine | undefined> {
+  const kept = await sleeps.kept(engine);
+  await kept?.letBe();
+  return kept;
 }
 
 /**

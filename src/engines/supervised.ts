@@ -3,7 +3,7 @@ import type { Launched } from '../ports/checkpoints.ts';
 import type { HandedLife } from '../ports/handover.ts';
 import type { Child } from '../ports/process.ts';
 import { shown } from './command-line.ts';
-import { memoryOf, recall, signOfAdopted } from './adoption.ts';
+import { memoryOf, preparedFor, recall, signOfAdopted } from './adoption.ts';
 import { DriverError, type Adopted, type Backend, type Done, type Driver, type Order, type Running } from './driver.ts';
 import type { Family } from './family.ts';
 import { whileHeard } from './heard.ts';
@@ -156,15 +156,14 @@ export class SupervisedDriver implements Driver {
     const life = this.#life;
     if (life === undefined) return null;
     this.#isReleased = true;
-    const { launched } = life;
     const memory = { levels: this.#means.sleeps.memory(), family: memoryOf(this.#family) };
-    return { process: life.release(), launched, memory };
+    return { process: life.release(), launched: life.launched, memory, prepared: this.#kept?.prepared };
   }
 
   /** Whatever becomes of this, there is something to be stopped from the first moment on. */
   async adopt({ phase, life: handed }: Adopted, { epoch, signal }: Order): Promise<void> {
     invariant(handed !== null && this.#life === undefined, 'an engine is adopted without a process, or beside another');
-    const { process, launched, memory } = handed;
+    const { process, launched, memory, prepared } = handed;
     const { sleeps, processes, events } = this.#means;
     recall(this.#family, memory.family);
     const life = this.#live(await processes.adopt(process), epoch, process.port, launched);
@@ -172,6 +171,7 @@ export class SupervisedDriver implements Driver {
     const { commandLine, port, child } = life;
     events.spawned({ pid: child.pid, port, commandLine, adopted: true });
     await sleeps.recall(memory.levels, life);
+    if (prepared === true) this.#kept = await preparedFor(this.#identity.engine, sleeps);
     if (phase.kind === 'asleep') {
       life.sleepOn(phase.level);
       return;

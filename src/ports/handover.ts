@@ -60,8 +60,17 @@ export type HandedEngine = {
   readonly phase: { readonly kind: 'awake' } | { readonly kind: 'asleep'; readonly level: NapLevel };
   /** The settings that it was started with, as whoever made its driver has written them. */
   readonly definition: string;
+  /** Of one that sleeps: what it holds so. */
+  readonly holds?: HandedHolds | undefined;
   /** Null: it has no process of its own. */
   readonly life: HandedLife | null;
+};
+
+/** In MiB, as it was seen when it fell asleep. What nobody could see is left out. */
+export type HandedHolds = {
+  readonly gpuMib?: number | undefined;
+  readonly hostMib?: number | undefined;
+  readonly diskMib?: number | undefined;
 };
 
 /** What a driver knows of its running engine. */
@@ -69,6 +78,8 @@ export type HandedLife = {
   readonly process: HandedProcess;
   readonly launched: Launched;
   readonly memory: HandedMemory;
+  /** Whether it was brought back from an image that is there for every start, until an engine that came from it fails. */
+  readonly prepared?: boolean | undefined;
 };
 
 /** What has to be remembered of a running engine beyond its settings. */

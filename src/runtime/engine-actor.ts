@@ -87,6 +87,8 @@ export class EngineActor {
     const { clock } = this.#options;
     this.#state = 'adopted';
     this.#engine = handedEngine(handed.phase, clock.now());
+    const { gpuMib, hostMib, diskMib } = handed.holds ?? {};
+    this.#holds = { gpuMib, hostMib, diskMib };
     this.#driver = this.#makeDriver(as.makeDriver);
     this.#definition = handed.definition;
     this.#changed = true;
@@ -118,7 +120,8 @@ export class EngineActor {
     this.#alarm.set(undefined);
     if (phase.kind !== 'awake' && phase.kind !== 'asleep') return undefined;
     const rest = phase.kind === 'awake' ? { kind: phase.kind } : { kind: phase.kind, level: phase.level };
-    return { engine: this.id, phase: rest, definition: this.#definition, life: this.#driver.release() };
+    const { id: engine, holds } = this;
+    return { engine, phase: rest, definition: this.#definition, holds, life: this.#driver.release() };
   }
 
   /** Whether a sleep to disk is so far that nothing of it returns to the GPU. */
