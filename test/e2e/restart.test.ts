@@ -110,8 +110,8 @@ test('a stream goes through a restart whole, and a sleeper sleeps on', async ({ 
   const models = {
     words: await llama.says('I am words.', { footprint: { gpu_mib: 1 } }),
     alpha: lab.vllm({}, { sleep_level: 1, footprint: { gpu_mib: 9 } }),
-    // A stream of some twenty seconds.
-    beta: lab.vllm({ tokens: 800, tokenMs: 25 }, { model_path: 'lab/other', footprint: { gpu_mib: 9 } }),
+    // A stream of twelve seconds and more.
+    beta: lab.vllm({ tokens: 480, tokenMs: 25 }, { model_path: 'lab/other', footprint: { gpu_mib: 9 } }),
   };
   const catnap = await start({ ...lab.root, ...ROOM, models }, { env: lab.env });
   const said = contentOf((await catnap.chat('alpha')).text);
