@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { existsSync, readdirSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { JSON_BODY, writeConfig, type Catnap } from '../helpers/catnap.ts';
@@ -146,6 +148,16 @@ test('kept images go with their engines: one that was prepared is withdrawn when
   await tells(catnap, 'beta');
   const asleep = imagesIn(images_dir);
   expect(asleep).toHaveLength(2);
+
+  // One that has taken over and cannot listen gives it back as it was.
+  const taken = createServer().listen(0, '127.0.0.1');
+  await once(taken, 'listening');
+  const address = taken.address();
+  writeConfig(folder, { ...config, admin_port: typeof address === 'object' ? address?.port : 0 });
+  expect((await run(['restart', '--url', catnap.url])).code).toBe(1);
+  taken.close();
+  await catnap.fact('restart-called-off');
+  writeConfig(folder, config);
 
   expect((await run(['restart', '--url', catnap.url])).code).toBe(0);
   await catnap.fact('left');
