@@ -62,16 +62,22 @@ export class Standstill {
   /** Swaps that have not begun to bring anybody in are given up; those that make room for them stay. */
   #ask(now: Millis): void {
     this.#isAsked = true;
-    for (const member of this.#turns.summoned) this.#turns.withdraw(member, now);
+    this.#withdraw(now);
   }
 
   #letGo(members: Iterable<Member>, now: Millis): void {
     this.#hasLetGo = true;
+    // One whose start ran out of memory meanwhile was to come once more.
+    this.#withdraw(now);
     const hope = { retryAt: after(now, AGAIN_MS) };
     for (const member of members) {
       this.#replies.rejectAll(member, 'restarting', WHY, hope);
       for (const order of member.unloads.splice(0)) this.#replies.reject(order, member.model, 'restarting', WHY, hope);
     }
+  }
+
+  #withdraw(now: Millis): void {
+    for (const member of this.#turns.summoned) this.#turns.withdraw(member, now);
   }
 
   /** Who comes is sent to the next one, and who was served is done. */

@@ -14,6 +14,8 @@ type Scene = {
   readonly target: IdleTarget | undefined;
   readonly members: ReadonlyMap<ModelId, Member>;
   readonly mode: Mode;
+  /** Whether it may go. */
+  readonly begins: boolean;
   readonly now: Millis;
 };
 
@@ -33,7 +35,7 @@ export class Homing {
   }
 
   /** To be asked while there are no candidates. */
-  ask({ target, members, mode, now }: Scene, stirring: Iterable<Member>, sight: () => StageSight): Decision {
+  ask({ target, members, mode, begins, now }: Scene, stirring: Iterable<Member>, sight: () => StageSight): Decision {
     let calm = true;
     for (const { lane, leases, part, atRest } of stirring) {
       if (lane.length > 0 || leases.size > 0) {
@@ -43,6 +45,7 @@ export class Homing {
       calm &&= part.kind === 'on' || (part.kind === 'out' && atRest);
     }
     this.#since ??= now;
+    if (!begins) return stay;
     const home = target && members.get(target.model);
     if (home === undefined || home.departs) return stay;
     this.#wasHome ||= home.part.kind === 'on';

@@ -367,7 +367,13 @@ export class Stage {
   }
 
   #goHome(now: Millis): Decision {
-    const scene = { target: this.#options.idleTarget, members: this.#members, mode: this.mode, now };
+    const scene = {
+      target: this.#options.idleTarget,
+      members: this.#members,
+      mode: this.mode,
+      begins: this.begins,
+      now,
+    };
     return this.#homing.ask(scene, this.#stirring, () =>
       this.#sights.of({ ...this.#options, capacity: this.#shared }, now),
     );
@@ -375,9 +381,9 @@ export class Stage {
 
   #choose(now: Millis): Decision {
     const { free, size } = this.#candidates;
-    if (this.#standstill.isAsked) return stay;
     if (size === 0) return this.accepting ? this.#goHome(now) : stay;
     this.#homing.disturb();
+    if (this.#standstill.isAsked) return stay;
     // Whoever needs no room stands in nobody's way, and nobody in theirs.
     return free === undefined
       ? this.#options.policy(this.#sights.of({ ...this.#options, capacity: this.#shared }, now))
