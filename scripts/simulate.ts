@@ -17,6 +17,7 @@ const USAGE = `Runs the decision code in simulated worlds.
   npm run sim -- --reloads                     with the config read again and again
   npm run sim -- --freezes                     with models that may be put away with requests in flight
   npm run sim -- --overlap                     with models that may come in while others still leave
+  npm run sim -- --handovers                   with another catnap that takes the engines over now and then
   npm run sim -- --mutants [--count 5000]      takes the guards out of the core, one at a time, and looks for a world that shows it;
                                                writes test/sim/kills.json`;
 
@@ -75,6 +76,7 @@ const { values } = parseArgs({
     reloads: { type: 'boolean', default: false },
     freezes: { type: 'boolean', default: false },
     overlap: { type: 'boolean', default: false },
+    handovers: { type: 'boolean', default: false },
     verbose: { type: 'boolean', default: false },
     mutants: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
@@ -86,7 +88,7 @@ const count = wholeNumber('--count', values.count ?? many);
 if (values.help) say(USAGE);
 else if (values.mutants) process.exitCode = await mutants(count);
 else {
-  const { urgency, extras, reloads, freezes, overlap } = values;
-  const kind = { policy: policyNamed(values.policy), urgency, extras, reloads, freezes, overlap };
+  const { urgency, extras, reloads, freezes, overlap, handovers } = values;
+  const kind = { policy: policyNamed(values.policy), urgency, extras, reloads, freezes, overlap, handovers };
   process.exitCode = worlds(from, count, kind, values.verbose);
 }

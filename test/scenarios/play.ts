@@ -192,7 +192,9 @@ export class Play implements Hooks {
     const capacity = line.option('capacity', this.#stage.option('capacity', 1));
     const { isStill } = this.#playing;
     this.#say(isStill ? 'let go' : 'somebody is on the way');
-    if (isStill) this.#playing.succeed({ ...this.#rules(), models, capacity }, anew);
+    if (!isStill) return;
+    this.#playing.letGo();
+    this.#playing.succeed({ ...this.#rules(), models, capacity }, anew);
   }
 
   /** `free=12 held=a#0/8,a#1/2`, measured at this moment. */

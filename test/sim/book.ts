@@ -128,8 +128,9 @@ export class Book {
 
   rejected(id: TicketId, model: ModelId, code: string): void {
     const ticket = this.#answered(id, model);
-    must(ticket.kind !== 'unload', `the order to unload ${model} was refused`);
-    this.#outOfLine(ticket);
+    must(ticket.kind !== 'unload' || code === 'restarting', `the order to unload ${model} was refused`);
+    if (ticket.kind === 'unload') this.#unloads.delete(ticket);
+    else this.#outOfLine(ticket);
     this.#end(ticket, code);
   }
 

@@ -1,5 +1,6 @@
 import type { IdleTarget } from '../../src/core/homing.ts';
 import type { ModelId } from '../../src/core/kinds.ts';
+import type { CoreUnderTest } from './core-under-test.ts';
 import type { WorldPlan } from './plan.ts';
 import { Random } from '../../src/simulate/random.ts';
 
@@ -16,8 +17,10 @@ export type Extras = {
   readonly hostLimitMib: number | undefined;
 };
 
-/** What the stage of a world is told besides its models and its policy. */
-export const rulesOf = (plan: WorldPlan) => ({
+/** What the stage of a world is told besides its models. */
+export const rulesOf = (plan: WorldPlan, core: CoreUnderTest) => ({
+  commons: new core.Commons(plan.mostLoads),
+  policy: core.POLICIES[plan.policy](plan.terms),
   capacity: plan.capacity,
   drains: plan.drains,
   drainMs: plan.drainMs,

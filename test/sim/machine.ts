@@ -19,6 +19,8 @@ export type MachineOptions = {
   /** Whether a start that fails has run out of memory. */
   readonly short: () => boolean;
   readonly tell: (event: EngineEvent, took?: Took) => void;
+  /** Whose process it takes over. */
+  readonly before?: Machine | undefined;
 };
 
 type Order = { readonly epoch: number; readonly command: EngineCommand; readonly since: number };
@@ -34,6 +36,24 @@ export class Machine {
 
   constructor(options: MachineOptions) {
     this.#options = options;
+    const { before } = options;
+    if (before === undefined) return;
+    // Its start was the first command of an engine that is handed over.
+    if (before.#process !== undefined) this.#process = { born: 1, leads: before.#process.leads };
+    this.#stubborn = before.#stubborn;
+  }
+
+  get plan(): ModelPlan {
+    return this.#options.plan;
+  }
+
+  get hold(): Hold | undefined {
+    return this.#options.hold;
+  }
+
+  /** Whoever takes it over sees for itself whether it is alive. */
+  tellOfItsEnd(): void {
+    if (this.#process?.leads === false) this.#notice(this.#process.born, 'it had ended');
   }
 
   /** How much memory it really holds. */

@@ -9,7 +9,10 @@ import type { Mutant } from './mutants/mutant.ts';
 const CORE = fileURLToPath(new URL('../../src/core', import.meta.url));
 
 /** The worlds in which a mutant shows. */
-export const kindOf = ({ policy, urgency, extras, reloads, freezes, overlap }: Mutant, core: CoreUnderTest): Kind => ({
+export const kindOf = (
+  { policy, urgency, extras, reloads, freezes, overlap, handovers }: Mutant,
+  core: CoreUnderTest,
+): Kind => ({
   core,
   ...(policy === undefined ? {} : { policy }),
   ...(urgency === undefined ? {} : { urgency }),
@@ -17,6 +20,7 @@ export const kindOf = ({ policy, urgency, extras, reloads, freezes, overlap }: M
   ...(reloads === undefined ? {} : { reloads }),
   ...(freezes === undefined ? {} : { freezes }),
   ...(overlap === undefined ? {} : { overlap }),
+  ...(handovers === undefined ? {} : { handovers }),
 });
 
 /** Makes a copy of the core without the mutant's guard, and gives it to `use`. */

@@ -27,10 +27,10 @@ export class Reloads {
   }
 
   schedule(at: (ms: number, next: () => StageEvent) => void): void {
-    for (const ms of this.#moments) at(ms, () => this.#next());
+    for (const ms of this.#moments) at(ms, () => this.next());
   }
 
-  #next(): StageEvent {
+  next(): Extract<StageEvent, { readonly kind: 'models-set' }> {
     const random = this.#random;
     const before = new Map<ModelId, ModelTerms>(this.#now.map((terms) => [terms.model, terms]));
     const anew: ModelId[] = [];

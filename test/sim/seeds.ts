@@ -11,6 +11,7 @@ const Corpus = z.array(
     urgency: z.boolean().exactOptional(),
     extras: z.boolean().exactOptional(),
     reloads: z.boolean().exactOptional(),
+    handovers: z.boolean().exactOptional(),
     why: z.string(),
   }),
 );

@@ -30,6 +30,7 @@ export class Theatre {
   readonly #rules: (model: ModelId) => EngineRules;
   readonly #mail: StageEvent[] = [];
   #handling = false;
+  #standsStill = false;
 
   constructor(core: CoreUnderTest, options: StageOptions, rules: (model: ModelId) => EngineRules, hooks: Hooks) {
     this.#core = core;
@@ -49,10 +50,18 @@ export class Theatre {
     return this.stage.isStill && [...this.#seats.values()].every(rests);
   }
 
-  /** The stage lets go, and another one takes its place. Gives those engines that go on. */
+  /** Whether it was told to, and has not been told that it is over. */
+  get standsStill(): boolean {
+    return this.#standsStill;
+  }
+
+  letGo(): void {
+    this.post({ kind: 'let-go' });
+  }
+
+  /** Another one takes the place of a stage that has let go. Gives those engines that go on. */
   succeed(options: StageOptions, anew: readonly ModelId[]): ReadonlySet<EngineId> {
     const { mode, members } = this.stage;
-    this.post({ kind: 'let-go' });
     const running = new Set<EngineId>();
     for (const seat of this.#seats.values()) {
       const { phase } = seat.engine;
@@ -62,6 +71,7 @@ export class Theatre {
     }
     const models = Array.from(members.values(), (member) => handedMember(member, (id) => this.engine(id)));
     this.#stage = new this.#core.Stage(options);
+    this.#standsStill = false;
     this.#seat(options.models);
     this.post({ kind: 'handed-over', mode, models, anew });
     return running;
@@ -114,6 +124,8 @@ export class Theatre {
   }
 
   #handle(event: StageEvent): void {
+    if (event.kind === 'standstill-asked') this.#standsStill = true;
+    if (event.kind === 'standstill-over') this.#standsStill = false;
     if (event.kind === 'models-set') this.#seat(event.options.models);
     const effects = this.stage.handle(event, this.#hooks.now());
     this.#hooks.handled(event, effects);

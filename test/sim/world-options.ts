@@ -21,6 +21,8 @@ export type WorldOptions = {
   readonly freezes?: boolean;
   /** Whether models may come in while others still leave. */
   readonly overlap?: boolean;
+  /** Whether another catnap takes the engines over now and then. */
+  readonly handovers?: boolean;
   /** Is given every line of the transcript. Without it none is made, which saves most of the time of a run. */
   readonly say?: (line: string) => void;
 };

@@ -67,6 +67,13 @@ describe('every promise holds where models come in while others still leave', ()
   }
 });
 
+describe('every promise holds while others take the engines over', () => {
+  test.for([{}, { policy: 'slack', extras: true, reloads: true, freezes: true } as const])('%o', (more, { expect }) => {
+    const failure = firstFailure(0, SOME, { handovers: true, ...more });
+    expect(failure, failure && explain(failure)).toBeUndefined();
+  });
+});
+
 describe('what once went wrong does not go wrong again', () => {
   for (const { seed, why, ...kind } of readCorpus()) {
     test(`seed ${seed}: ${why}`, ({ expect }) => {

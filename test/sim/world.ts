@@ -1,7 +1,7 @@
 import type { Engine, EngineEvent, EngineRules } from '../../src/core/engine.ts';
 import { after, soonest, ticketId, unreachable } from '../../src/core/kinds.ts';
 import type { EngineId, Millis, ModelId, SleepLevel, TicketId } from '../../src/core/kinds.ts';
-import type { LoadTerms, StageEffect, StageEvent } from '../../src/core/stage-events.ts';
+import type { LoadTerms, StageEffect, StageEvent, StageOptions } from '../../src/core/stage-events.ts';
 import type { ModelTerms } from '../../src/core/terms.ts';
 import type { Place, Priority } from '../../src/core/place.ts';
 import { Book, type Ticket } from './book.ts';
@@ -9,6 +9,7 @@ import type { Checker } from './checkers/checker.ts';
 import { allCheckers } from './checkers/index.ts';
 import { realCore } from './core-under-test.ts';
 import { rulesOf } from './extras.ts';
+import { Handovers } from './handovers.ts';
 import { Hold } from './hold.ts';
 import { Looks } from './looks.ts';
 import { Machine } from './machine.ts';
@@ -49,7 +50,8 @@ class World implements Hooks {
   readonly #machines = new Map<EngineId, Machine>();
   readonly #reloads: Reloads | undefined;
   readonly #looks: Looks | undefined;
-  readonly #checkers: readonly Checker[];
+  readonly #handovers: Handovers | undefined;
+  #checkers: readonly Checker[];
   /** Who has told the stage, or is about to, that it is done with its lease. */
   readonly #settling = new Set<TicketId>();
   readonly #alarms = new Map<EngineId | 'stage', { readonly at: Millis; readonly cancel: () => void }>();
@@ -73,11 +75,11 @@ class World implements Hooks {
     this.#sizes = new Random(seed ^ 0x510e527f);
     this.#say = say;
     this.#timeline = new Timeline(plan.shuffledTies ? () => random.next() : undefined);
-    const commons = new core.Commons(plan.mostLoads);
-    const stage = { ...rulesOf(plan), commons, policy: core.POLICIES[policy](plan.terms) };
     const models = plan.models.map(({ terms }) => terms);
+    const stage = rulesOf(plan, core);
     this.theatre = new Theatre(core, { ...stage, models }, (model) => this.#modelPlan(model).rules, this);
     this.#reloads = plan.reloads ? new Reloads(seed, plan, stage) : undefined;
+    this.#handovers = options.handovers === true ? new Handovers(seed, this, core, this.#reloads) : undefined;
     for (const model of models) this.#equip(model);
     this.#looks = plan.memory && new Looks(this, plan.memory, this.#sizes, this.#later);
     this.#checkers = allCheckers(this);
@@ -158,6 +160,7 @@ class World implements Hooks {
   settled(): void {
     for (const checker of this.#checkers) checker.settled?.();
     this.#looks?.begin();
+    this.#handovers?.settled();
     this.#alarm('stage', this.theatre.stage.dueAt, () => this.theatre.post({ kind: 'time-passed' }));
   }
 
@@ -264,6 +267,7 @@ class World implements Hooks {
     some(verdicts, () => this.#judge());
     some(orders, () => this.#order());
     this.#reloads?.schedule((ms, next) => this.#in(ms, () => this.theatre.post(next())));
+    this.#handovers?.schedule((ms, run) => this.#in(ms, run));
     some(jumps, () => this.#timeline.jump(HOUR));
     some(random.int(0, 5), () => this.theatre.post({ kind: 'time-passed' }));
     some(random.int(0, 5), () => this.theatre.timePasses());
@@ -318,6 +322,21 @@ class World implements Hooks {
     this.theatre.post({ kind: 'shutdown-asked', withinMs });
   }
 
+  /** Others look after the engines from now on: what the ones before have still to hear goes to nobody. */
+  readonly changeHands = (options: StageOptions, anew: readonly ModelId[]): void => {
+    for (const [id, machine] of this.#machines) this.#machines.set(id, this.#machine(id, machine.plan, machine));
+    for (const model of options.models) this.#equip(model);
+    this.#places.clear();
+    this.#checkers = allCheckers(this);
+    for (const { id, engine } of this.book.open) {
+      if (engine !== undefined && this.theatre.engine(engine).phase.kind === 'awake') continue;
+      this.#settling.add(id);
+      this.book.settled(id);
+    }
+    this.theatre.succeed(options, anew);
+    for (const machine of this.#machines.values()) machine.tellOfItsEnd();
+  };
+
   // --- the world itself
 
   #comeToRest(): void {
@@ -350,13 +369,14 @@ class World implements Hooks {
     }
   }
 
-  #machine(id: EngineId, plan: ModelPlan): Machine {
+  #machine(id: EngineId, plan: ModelPlan, before?: Machine): Machine {
     const machine: Machine = new Machine({
+      before,
       id,
       plan,
       faults: this.plan.faults,
       random: this.#random,
-      hold: this.plan.memory && new Hold({ full: plan.mib, random: this.#sizes, in: this.#later }),
+      hold: before?.hold ?? (this.plan.memory && new Hold({ full: plan.mib, random: this.#sizes, in: this.#later })),
       in: this.#later,
       now: this.now,
       short: () => this.plan.extras.short > 0 && this.#extra.chance(this.plan.extras.short),

@@ -26,7 +26,7 @@ export class AnswersChecker implements Checker {
   }
 
   handled(event: StageEvent): void {
-    this.#revised = event.kind === 'models-set';
+    this.#revised = event.kind === 'models-set' || event.kind === 'handed-over';
     this.#before = this.#now;
     this.#neededRoom = this.#needy;
     const { members } = this.#scene.theatre.stage;
@@ -150,7 +150,7 @@ export class AnswersChecker implements Checker {
       case 'shutting_down':
         return must(closingAt !== undefined, `${ticket} was told that catnap shuts down`);
       case 'restarting':
-        return must(false, `${ticket} was told that catnap restarts, which it does in no world`);
+        return must(!theatre.stage.accepting, `${ticket} was told that catnap restarts, which it does not`);
       case 'wait_timeout':
         return undefined;
       default:

@@ -1,6 +1,6 @@
 import type { Engine } from '../../../src/core/engine.ts';
 import type { EngineId, ModelId } from '../../../src/core/kinds.ts';
-import type { StageEffect } from '../../../src/core/stage-events.ts';
+import type { StageEffect, StageEvent } from '../../../src/core/stage-events.ts';
 import { must } from '../violation.ts';
 import { describe, memberOf, roomOf, sharedOf, takenBy, trulyAtRest, type Checker, type Scene } from './checker.ts';
 
@@ -17,6 +17,13 @@ export class BudgetChecker implements Checker {
 
   constructor(scene: Scene) {
     this.#scene = scene;
+  }
+
+  handled(event: StageEvent): void {
+    if (event.kind !== 'handed-over') return;
+    const { theatre } = this.#scene;
+    for (const engine of theatre.engines) if (!theatre.atRest(engine)) this.#holding.add(engine);
+    this.#inside = new Set(event.models.flatMap(({ terms, onSince }) => (onSince === undefined ? [] : [terms.model])));
   }
 
   effect(effect: StageEffect): void {
@@ -60,6 +67,7 @@ export class BudgetChecker implements Checker {
       const away = kind === 'out' || kind === 'summoned' || (kind === 'leaving' && !this.#inside.has(other.model));
       if (other !== comer && !(away && trulyAtRest(this.#scene, other))) room -= roomOf(other);
     }
+    must(!theatre.standsStill, `${comer.model} comes in, and another catnap is to have the engines`);
     if (room >= 0) return;
     must(plan.memory !== undefined, () => `${comer.model} comes in without room: ${describe(this.#scene)}`);
     this.#overlaps = comer.model;

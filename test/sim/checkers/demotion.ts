@@ -6,6 +6,7 @@ import type { StageEffect, StageEvent } from '../../../src/core/stage-events.ts'
 import { must } from '../violation.ts';
 import { describe, isKept, memberOf, ROUNDING, trulyAtRest, type Checker, type Scene } from './checker.ts';
 
+type HandedOver = Extract<StageEvent, { readonly kind: 'handed-over' }>;
 type Demoted = Extract<Fact, { readonly kind: 'model-demoted' }>;
 
 /** Who has nothing to do goes deeper when it is time, and nobody else does: no request and no swap is ever disturbed by it. */
@@ -28,8 +29,9 @@ export class DemotionChecker implements Checker {
     this.#madeRoom.clear();
     for (const effect of effects)
       if (effect.kind === 'tell' && effect.fact.kind === 'host-memory-short') this.#madeRoom.add(effect.fact.model);
-    if (!('model' in event)) return;
     const now = this.#scene.now();
+    if (event.kind === 'handed-over') this.#handedOver(event, now);
+    if (!('model' in event)) return;
     this.#touched.set(event.model, now);
     if (event.kind === 'lease-settled') this.#used.set(event.model, now);
   }
@@ -44,10 +46,10 @@ export class DemotionChecker implements Checker {
     const now = this.#scene.now();
     const { members } = this.#scene.theatre.stage;
     for (const model of members.keys()) if (this.#isBusy(model)) this.#used.set(model, now);
-    if (this.#scene.closingAt !== undefined) return;
+    for (const { model, part } of members.values()) if (part.kind === 'on') this.#onSince.set(model, part.since);
+    if (this.#scene.closingAt !== undefined || this.#scene.theatre.standsStill) return;
     for (const member of members.values()) {
       const { model, part, terms } = member;
-      if (part.kind === 'on') this.#onSince.set(model, part.since);
       const [first] = terms.demote ?? [];
       if (part.kind !== 'on' || first === undefined || this.#isBusy(model) || this.#stays(member)) continue;
       const from =
@@ -67,9 +69,18 @@ export class DemotionChecker implements Checker {
     }
   }
 
+  #handedOver({ models }: HandedOver, now: Millis): void {
+    for (const { terms, onSince, quietSince = now } of models) {
+      this.#touched.set(terms.model, quietSince);
+      this.#used.set(terms.model, quietSince);
+      if (onSince !== undefined) this.#onSince.set(terms.model, onSince);
+    }
+  }
+
   #demoted({ model, from, to, idleMs }: Demoted): void {
     const { theatre, now } = this.#scene;
     const member = memberOf(this.#scene, model);
+    must(!theatre.standsStill, `${model} is put to level ${to}, and another catnap is to have it`);
     must(!this.#isBusy(model), `${model} is put to level ${to} and has something to do`);
     must(!this.#stays(member), `${model} is put to level ${to} against an operator`);
     const step = member.terms.demote?.find(({ level }) => level === to);

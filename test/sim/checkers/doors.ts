@@ -22,6 +22,7 @@ export class DoorsChecker implements Checker {
   }
 
   handled(event: StageEvent, effects: readonly StageEffect[]): void {
+    if (event.kind === 'handed-over') this.#handedOver(event);
     if (event.kind === 'mode-set') {
       this.#pins.clear();
       this.#saidManual = event.mode === 'manual';
@@ -70,6 +71,13 @@ export class DoorsChecker implements Checker {
         `somebody waits for ${model}, which nobody brings in`,
       );
     }
+  }
+
+  #handedOver({ mode, models }: Extract<StageEvent, { readonly kind: 'handed-over' }>): void {
+    this.#saidManual = mode.kind === 'manual';
+    const { kind } = this.#scene.theatre.stage.mode;
+    must(kind === mode.kind, `the mode is ${kind}, and was ${mode.kind} before others had the engines`);
+    for (const { terms, held } of models) if (held) this.#held.add(terms.model);
   }
 
   #load({ model, order, as, fresh }: Extract<StageEvent, { readonly kind: 'load-asked' }>): void {

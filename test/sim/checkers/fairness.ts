@@ -31,6 +31,7 @@ export class FairnessChecker implements Checker {
   readonly #turns: Turns;
   /** Who could have been summoned when the step before this one ended. */
   readonly #able = new Set<ModelId>();
+  #isHandedOver = false;
   /** Who was summoned in this step and needs room. */
   #planned: { readonly model: ModelId; readonly first: Ticket }[] = [];
 
@@ -41,6 +42,7 @@ export class FairnessChecker implements Checker {
 
   handled(event: StageEvent): void {
     this.#planned = [];
+    this.#isHandedOver = event.kind === 'handed-over';
     // What another config changes starts anew before it can come.
     if (event.kind === 'models-set') for (const model of event.anew) this.#able.delete(model);
     this.#turns.handled(event);
@@ -59,14 +61,15 @@ export class FairnessChecker implements Checker {
   }
 
   settled(): void {
+    const { theatre } = this.#scene;
     this.#able.clear();
-    for (const [model, member] of this.#scene.theatre.stage.members) {
+    for (const [model, member] of theatre.stage.members) {
       const away = member.part.kind === 'out' || member.part.kind === 'summoned';
       const startable = trulyAtRest(this.#scene, member) && !this.#pauses(member);
       if (!away || !startable || this.#scene.book.first(model) === undefined) continue;
       // A start that ran out of memory waits for those who make more room, whatever it takes of the budget.
       const heldUp = loadsAreTaken(this.#scene) || member.roomIsComing;
-      const waits = roomOf(member) > 0 || (member.part.kind === 'summoned' && heldUp);
+      const waits = roomOf(member) > 0 || theatre.standsStill || (member.part.kind === 'summoned' && heldUp);
       must(waits, `${model} needs no room, and somebody waits for it`);
       this.#able.add(model);
     }
@@ -84,7 +87,7 @@ export class FairnessChecker implements Checker {
   }
 
   #inBatch(id: TicketId, model: ModelId): void {
-    const { book, plan } = this.#scene;
+    const { book, plan, theatre } = this.#scene;
     const ticket = book.ticket(id);
     const closed = this.#turns.get(model)?.closed;
     must(closed === undefined || closed.has(ticket), `${id} was served after the batch of ${model} was closed`);
@@ -92,6 +95,8 @@ export class FairnessChecker implements Checker {
     must(turn !== undefined, `${id} was served outside of a turn of ${model}`);
     const alone = roomOf(memberOf(this.#scene, model)) === sharedOf(plan);
     if (plan.policy !== 'fifo' || !alone || !plan.drains || plan.minActiveMs > 0 || ticket.seq < turn.from) return;
+    // Nobody is summoned before another catnap has the engines.
+    if (theatre.standsStill) return;
     // Whoever is more urgent and came after the batch was closed is not waited for any less.
     if (closed !== undefined && plan.priorityStepMs > 0) return;
     for (const other of this.#able) {
@@ -104,6 +109,8 @@ export class FairnessChecker implements Checker {
   #isWaitedFor({ engine }: SetGoal): void {
     const { book, theatre } = this.#scene;
     const comer = [...theatre.stage.members.values()].find(({ terms }) => terms.engines.includes(engine));
+    // Whoever is on is to have all of its engines, though some may have died while it changed hands.
+    if (this.#isHandedOver && comer?.anyAwake === true) return;
     const asked = comer === undefined || book.waiting(comer.model).length > 0 || comer.swap?.unasked === true;
     must(asked, `${engine} is to be awake, and nobody waits for it`);
   }
@@ -179,7 +186,7 @@ export class FairnessChecker implements Checker {
   /** Who is next is summoned as soon as enough of those who are on may go, whatever else is under way. */
   #nobodyWaitsForNothing(): void {
     const { theatre, book, now, closingAt, plan } = this.#scene;
-    if (closingAt !== undefined && closingAt <= now()) return;
+    if (theatre.standsStill || (closingAt !== undefined && closingAt <= now())) return;
     let next: Ticket | undefined;
     let room = sharedOf(plan);
     let at = 0;
@@ -205,7 +212,8 @@ export class FairnessChecker implements Checker {
   /** Who made room for a swap that was withdrawn stays, unless others count on the room. */
   #nobodyGoesForNothing(): void {
     const { theatre, book, plan, closingAt, now } = this.#scene;
-    if (closingAt !== undefined && closingAt <= now()) return;
+    const isOver = theatre.standsStill && !theatre.stage.accepting;
+    if (isOver || (closingAt !== undefined && closingAt <= now())) return;
     let room = sharedOf(plan);
     for (const member of theatre.stage.members.values()) {
       const { kind } = member.part;

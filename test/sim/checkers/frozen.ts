@@ -1,5 +1,5 @@
 import type { Millis, ModelId } from '../../../src/core/kinds.ts';
-import type { StageEffect } from '../../../src/core/stage-events.ts';
+import type { StageEffect, StageEvent } from '../../../src/core/stage-events.ts';
 import { must } from '../violation.ts';
 import { isKept, memberOf, planOf, type Checker, type Scene } from './checker.ts';
 
@@ -11,6 +11,12 @@ export class FrozenChecker implements Checker {
 
   constructor(scene: Scene) {
     this.#scene = scene;
+  }
+
+  handled(event: StageEvent): void {
+    if (event.kind !== 'let-go') return;
+    const [id] = this.#scene.book.frozen.keys();
+    must(id === undefined, `${id} stands still, and another catnap is to have its engine`);
   }
 
   effect(effect: StageEffect): void {

@@ -25,7 +25,7 @@ export class LeisureChecker implements Checker {
 
   handled(event: StageEvent): void {
     this.#revised = event.kind === 'models-set';
-    if (this.#wasBusy) this.#busyUntil = this.#scene.now();
+    if (this.#wasBusy || event.kind === 'handed-over') this.#busyUntil = this.#scene.now();
   }
 
   effect(effect: StageEffect): void {

@@ -1,13 +1,34 @@
+import type { PartKind } from '../../../src/core/cast.ts';
+import type { EngineId } from '../../../src/core/kinds.ts';
 import type { Member } from '../../../src/core/member.ts';
+import type { StageEvent } from '../../../src/core/stage-events.ts';
 import { must } from '../violation.ts';
 import { describe, loadsAreTaken, trulyAtRest, type Checker, type Scene } from './checker.ts';
 
 /** The stage never stands still while something could move, and its picture of the engines is the true one. */
 export class ProgressChecker implements Checker {
   readonly #scene: Scene;
+  /** Engines that had died when their model changed hands, and which it drains without. */
+  #lost: ReadonlySet<EngineId> = new Set();
 
   constructor(scene: Scene) {
     this.#scene = scene;
+  }
+
+  handled(event: StageEvent): void {
+    if (event.kind === 'standstill-asked') this.#nobodyIs('summoned');
+    if (event.kind === 'let-go') this.#nobodyIs('entering');
+    if (event.kind !== 'handed-over') return;
+    const { theatre } = this.#scene;
+    const draining = [...theatre.stage.members.values()].filter(({ part }) => part.kind === 'draining');
+    const engines = draining.flatMap(({ terms }) => terms.engines);
+    this.#lost = new Set(engines.filter((engine) => theatre.atRest(engine)));
+  }
+
+  /** Before others take over. */
+  #nobodyIs(kind: PartKind): void {
+    for (const { model, part } of this.#scene.theatre.stage.members.values())
+      must(part.kind !== kind, `${model} is ${kind}, and another catnap is to have it`);
   }
 
   settled(): void {
@@ -28,7 +49,8 @@ export class ProgressChecker implements Checker {
     const { model, part } = member;
     const isIn = part.kind === 'entering' || part.kind === 'on' || part.kind === 'draining';
     for (const engine of member.terms.engines) {
-      const wanted = isIn && member.engines.includes(engine);
+      const isLost = part.kind === 'draining' && this.#lost.has(engine);
+      const wanted = isIn && !isLost && member.engines.includes(engine);
       const { phase, goal } = theatre.engine(engine);
       const seen = member.phases.get(engine)?.kind;
       must(seen === phase.kind, `the stage takes ${engine} for ${seen} and it is ${phase.kind}`);
@@ -73,7 +95,7 @@ export class ProgressChecker implements Checker {
       return kind === 'draining' || kind === 'leaving' || clearing;
     });
     must(
-      going || loadsAreTaken(this.#scene),
+      going || this.#scene.theatre.standsStill || loadsAreTaken(this.#scene),
       () => `somebody is summoned, and nobody goes to make room: ${describe(this.#scene)}`,
     );
   }

@@ -23,6 +23,7 @@ export class RevisionChecker implements Checker {
   handled(event: StageEvent, effects: readonly StageEffect[]): void {
     this.#changed = new Set();
     if (event.kind === 'models-set' && this.#scene.closingAt === undefined) this.#revised(event, effects);
+    if (event.kind === 'handed-over') this.#handedOver(event);
     if (event.kind === 'ticket-arrived' && event.terms?.place === undefined)
       this.#arrived(event.ticket, event.model, effects);
   }
@@ -87,6 +88,15 @@ export class RevisionChecker implements Checker {
         this.#old.set(engine, this.#scene.theatre.engine(engine).born);
       }
     }
+  }
+
+  #handedOver({ anew, models }: Extract<StageEvent, { readonly kind: 'handed-over' }>): void {
+    const { theatre } = this.#scene;
+    const members = [...theatre.stage.members.values()];
+    this.#models = new Set(members.flatMap(({ model, departs }) => (departs ? [] : [model])));
+    const old = new Set([...anew, ...models.flatMap(({ terms, stale }) => (stale ? [terms.model] : []))]);
+    for (const { model, terms } of members)
+      if (old.has(model)) for (const engine of terms.engines) this.#old.set(engine, theatre.engine(engine).born);
   }
 
   #arrived(ticket: TicketId, model: ModelId, effects: readonly StageEffect[]): void {

@@ -1,5 +1,5 @@
 import type { ModelId } from '../../../src/core/kinds.ts';
-import type { StageEffect } from '../../../src/core/stage-events.ts';
+import type { StageEffect, StageEvent } from '../../../src/core/stage-events.ts';
 import type { SwapRecord } from '../../../src/core/swap.ts';
 import { must } from '../violation.ts';
 import { ROUNDING, type Checker, type Scene } from './checker.ts';
@@ -9,9 +9,15 @@ export class SwapsChecker implements Checker {
   readonly #scene: Scene;
   readonly #open = new Map<number, { readonly to: ModelId; readonly at: number }>();
   #last = 0;
+  #hasLetGo = false;
 
   constructor(scene: Scene) {
     this.#scene = scene;
+  }
+
+  /** Whoever takes over knows of none of them. */
+  handled(event: StageEvent): void {
+    if (event.kind === 'let-go') this.#hasLetGo = true;
   }
 
   effect(effect: StageEffect): void {
@@ -19,10 +25,15 @@ export class SwapsChecker implements Checker {
     const { fact } = effect;
     if (fact.kind === 'swap-finished') this.#finished(fact.record);
     if (fact.kind !== 'swap-planned') return;
+    must(!this.#scene.theatre.standsStill, `${fact.to} is called, and another catnap is to have the engines`);
     must(fact.swap === this.#last + 1, `swap ${fact.swap} follows ${this.#last}`);
     for (const { to } of this.#open.values()) must(to !== fact.to, `${fact.to} is summoned twice`);
     this.#last = fact.swap;
     this.#open.set(fact.swap, { to: fact.to, at: this.#scene.now() });
+  }
+
+  settled(): void {
+    if (this.#hasLetGo) this.rested();
   }
 
   rested(): void {

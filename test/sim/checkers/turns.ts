@@ -25,6 +25,8 @@ export class Turns implements Checker {
   readonly #turns = new Map<ModelId, Turn>();
   /** Whose turn ended in this step: its effects still belong to it. */
   readonly #over = new Set<ModelId>();
+  /** Since when those have been on that change hands. They go on with their turns, though engines of them may have died meanwhile. */
+  #handed: ReadonlyMap<ModelId, Millis | undefined> = new Map();
 
   constructor(scene: Scene) {
     this.#scene = scene;
@@ -41,6 +43,8 @@ export class Turns implements Checker {
       const turn = this.#turns.get(event.model);
       if (turn !== undefined) turn.settled++;
     }
+    const handed = event.kind === 'handed-over' ? event.models : [];
+    this.#handed = new Map(handed.map(({ terms, onSince }) => [terms.model, onSince]));
     if (event.kind === 'ticket-arrived') this.#closeStale(event.model, event.ticket);
     if (event.kind === 'load-asked') this.#closeStale(event.model, event.order);
     for (const [model, { part }] of this.#scene.theatre.stage.members) {
@@ -83,10 +87,11 @@ export class Turns implements Checker {
     const { book, now, theatre } = this.#scene;
     for (const engine of theatre.stage.members.get(model)?.engines ?? []) {
       const { kind } = theatre.engine(engine).phase;
-      must(kind === 'awake', `a turn of ${model} begins and ${engine} is ${kind}`);
+      must(kind === 'awake' || this.#handed.has(model), `a turn of ${model} begins and ${engine} is ${kind}`);
     }
     const waitedFor = book.waiting(model).length > 0;
     const none = { answered: 0, settled: 0, closed: undefined };
-    this.#turns.set(model, { key, at: now(), from: book.arrivals, waitedFor, ...none });
+    const at = this.#handed.get(model) ?? now();
+    this.#turns.set(model, { key, at, from: book.arrivals, waitedFor, ...none });
   }
 }

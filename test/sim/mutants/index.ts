@@ -2,6 +2,7 @@ import { DEMOTION } from './demotion.ts';
 import { DOORS } from './doors.ts';
 import { ENGINE } from './engine.ts';
 import { FROZEN } from './frozen.ts';
+import { HANDOVER } from './handover.ts';
 import { HOST_MEMORY } from './host-memory.ts';
 import { MORE_ROOM } from './more-room.ts';
 import type { Mutant } from './mutant.ts';
@@ -26,6 +27,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...OVERLAP,
   ...HOST_MEMORY,
   ...RESTART,
+  ...HANDOVER,
   ...SWAP,
   ...POLICY,
   ...REVISION,

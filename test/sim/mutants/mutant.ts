@@ -14,6 +14,7 @@ export type Mutant = {
     | 'engine.ts'
     | 'entrance.ts'
     | 'giving.ts'
+    | 'handover.ts'
     | 'holdings.ts'
     | 'homing.ts'
     | 'lane.ts'
@@ -45,12 +46,14 @@ export type Mutant = {
   readonly freezes?: boolean;
   /** Whether it shows where models may come in while others still leave. */
   readonly overlap?: boolean;
+  /** Whether it shows where another catnap takes the engines over. */
+  readonly handovers?: boolean;
 };
 
 /** Mutants of one file of the core. */
 export const of =
   (
     file: Mutant['file'],
-    where: Pick<Mutant, 'policy' | 'urgency' | 'extras' | 'reloads' | 'freezes' | 'overlap'> = {},
+    where: Pick<Mutant, 'policy' | 'urgency' | 'extras' | 'reloads' | 'freezes' | 'overlap' | 'handovers'> = {},
   ) =>
   (name: string, find: string, replace: string): Mutant => ({ name, file, find, replace, ...where });
