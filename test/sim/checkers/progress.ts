@@ -9,7 +9,7 @@ import { describe, loadsAreTaken, trulyAtRest, type Checker, type Scene } from '
 export class ProgressChecker implements Checker {
   readonly #scene: Scene;
   /** Engines that had died when their model changed hands, and which it drains without. */
-  #lost: ReadonlySet<EngineId> = new Set();
+  #lost = new Set<EngineId>();
 
   constructor(scene: Scene) {
     this.#scene = scene;
@@ -49,8 +49,8 @@ export class ProgressChecker implements Checker {
     const { model, part } = member;
     const isIn = part.kind === 'entering' || part.kind === 'on' || part.kind === 'draining';
     for (const engine of member.terms.engines) {
-      const isLost = part.kind === 'draining' && this.#lost.has(engine);
-      const wanted = isIn && !isLost && member.engines.includes(engine);
+      if (part.kind !== 'draining') this.#lost.delete(engine);
+      const wanted = isIn && !this.#lost.has(engine) && member.engines.includes(engine);
       const { phase, goal } = theatre.engine(engine);
       const seen = member.phases.get(engine)?.kind;
       must(seen === phase.kind, `the stage takes ${engine} for ${seen} and it is ${phase.kind}`);
