@@ -9,7 +9,8 @@ const TRIES = 100;
 /** Gives out ports of this machine. */
 export class Ports {
   readonly #given = new Map<number, number>();
-  readonly #kept = new Set<number>();
+  /** One that is kept twice is free when both have let go of it. */
+  readonly #kept = new Set<{ readonly port: number }>();
 
   async free(): Promise<number> {
     for (let tries = 0; tries < TRIES; tries += 1) {
@@ -24,8 +25,9 @@ export class Ports {
 
   /** Gives this one to nobody until it is released, though nobody listens on it. Gives the release. */
   keep(port: number): () => void {
-    this.#kept.add(port);
-    return () => void this.#kept.delete(port);
+    const kept = { port };
+    this.#kept.add(kept);
+    return () => void this.#kept.delete(kept);
   }
 
   /** Whether somebody could listen there now. */
@@ -38,7 +40,7 @@ export class Ports {
   #isKept(port: number): boolean {
     const since = performance.now() - KEPT_FOR_MS;
     for (const [given, at] of this.#given) if (at < since) this.#given.delete(given);
-    return this.#given.has(port) || this.#kept.has(port);
+    return this.#given.has(port) || [...this.#kept].some((kept) => kept.port === port);
   }
 }
 
