@@ -25,13 +25,18 @@ const test = base.extend('run', async ({}, { onCleanup }): Promise<Run> => {
       mkdirSync(dirname(join(folder.path, name)), { recursive: true });
       writeFileSync(join(folder.path, name), text);
     }
-    const { all, exitCode } = await execa(process.execPath, [join(ROOT, 'node_modules/vitest/vitest.mjs'), 'run'], {
-      cwd: folder.path,
-      env: { CI: 'true', CATNAP_TALLY_FILE: undefined, ...env },
-      all: true,
-      reject: false,
-      stdin: 'ignore',
-    });
+    const vitest = join(ROOT, 'node_modules/vitest/vitest.mjs');
+    // One pipe for both, as a terminal is: with two nobody knows which line came last.
+    const { stdout: all, exitCode } = await execa(
+      'sh',
+      ['-c', 'exec "$0" "$@" 2>&1', process.execPath, vitest, 'run'],
+      {
+        cwd: folder.path,
+        env: { CI: 'true', CATNAP_TALLY_FILE: undefined, ...env },
+        reject: false,
+        stdin: 'ignore',
+      },
+    );
     return { last: all.trimEnd().split('\n').at(-1), exitCode, all };
   };
 });
