@@ -15,7 +15,7 @@ export function modelOf(definition: string): ModelConfig {
   const model = revived(JSON.parse(definition));
   if (!isFields(model) || typeof model['backend'] !== 'string')
     throw new Error('a definition that is handed over is none');
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- written by a catnap of the same version
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- written by a catnap; that of another version only serves to end what no config has any more
   return model as ModelConfig;
 }
 

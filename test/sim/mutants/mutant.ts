@@ -1,4 +1,7 @@
-import type { PolicyName } from '../../../src/core/policy/index.ts';
+import type { WorldOptions } from '../world-options.ts';
+
+/** The worlds in which it shows. */
+type Where = Omit<WorldOptions, 'core' | 'say'>;
 
 /** One guard of the core taken out. `find` occurs exactly once in the file, so that a mutant cannot outlive the guard unnoticed. */
 export type Mutant = {
@@ -36,24 +39,9 @@ export type Mutant = {
     | `policy/${string}.ts`;
   readonly find: string;
   readonly replace: string;
-  /** Where it shows: the policy in use, and whether some requests are more urgent than others or the config has what it may have besides. */
-  readonly policy?: PolicyName;
-  readonly urgency?: boolean;
-  readonly extras?: boolean;
-  /** Whether it shows where the config is read again and again. */
-  readonly reloads?: boolean;
-  /** Whether it shows where models may be put away with requests in flight. */
-  readonly freezes?: boolean;
-  /** Whether it shows where models may come in while others still leave. */
-  readonly overlap?: boolean;
-  /** Whether it shows where another catnap takes the engines over. */
-  readonly handovers?: boolean;
-};
+} & Where;
 
 /** Mutants of one file of the core. */
 export const of =
-  (
-    file: Mutant['file'],
-    where: Pick<Mutant, 'policy' | 'urgency' | 'extras' | 'reloads' | 'freezes' | 'overlap' | 'handovers'> = {},
-  ) =>
+  (file: Mutant['file'], where: Where = {}) =>
   (name: string, find: string, replace: string): Mutant => ({ name, file, find, replace, ...where });
