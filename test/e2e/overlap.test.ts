@@ -26,10 +26,11 @@ test('a model wakes while the one before still gives memory back, and never take
   start,
   lab,
 }) => {
-  const catnap = await start(two(lab, 1, { sleepMs: 1_000, sleepSteps: 10 }), { env: lab.env });
-  for (const model of ['alpha', 'beta', 'alpha', 'beta', 'alpha', 'beta']) {
-    expect((await catnap.chat(model)).status).toBe(200);
-  }
+  const catnap = await start(two(lab, 1, { sleepMs: 100, sleepSteps: 10 }), { env: lab.env });
+  for (const model of ['alpha', 'beta']) expect((await catnap.chat(model)).status).toBe(200);
+  // From now on alpha's sleep is not done before beta has taken what it needs.
+  lab.ledger.plan({ point: 'vllm.sleep', kind: 'slow-end', model: 'alpha', times: 2 });
+  for (const model of ['alpha', 'beta', 'alpha', 'beta']) expect((await catnap.chat(model)).status).toBe(200);
   // The first time it is started, and waits until alpha sleeps.
   const [first, ...again] = catnap.facts('swap-finished', { to: 'beta' });
   expect(first).toMatchObject({ result: 'done', wokenFrom: 5 });
@@ -48,7 +49,8 @@ test('a model starts while the process of the one before still ends, once its me
   start,
   lab,
 }) => {
-  const catnap = await start(two(lab, 5, { endMs: 1_500 }), { env: lab.env });
+  lab.ledger.plan({ point: 'vllm.end', kind: 'slow', model: 'alpha' });
+  const catnap = await start(two(lab, 5, {}), { env: lab.env });
   expect((await catnap.chat('alpha')).status).toBe(200);
   expect((await catnap.chat('beta')).status).toBe(200);
   const metrics = new Metrics((await catnap.get('/metrics')).text);
@@ -58,7 +60,8 @@ test('a model starts while the process of the one before still ends, once its me
 
 test('memory that the driver holds on to after the process is gone is not free', async ({ expect, start, lab }) => {
   lab.ledger.setLag(700);
-  const catnap = await start(two(lab, 5, { endMs: 1_500 }), { env: lab.env });
+  lab.ledger.plan({ point: 'vllm.end', kind: 'slow', model: 'alpha' });
+  const catnap = await start(two(lab, 5, {}), { env: lab.env });
   expect((await catnap.chat('alpha')).status).toBe(200);
   expect((await catnap.chat('beta')).status).toBe(200);
   expect(catnap.facts('start-short-of-memory')).toEqual([]);
@@ -66,7 +69,7 @@ test('memory that the driver holds on to after the process is gone is not free',
 });
 
 test('by default a model waits until the one before has gone', async ({ expect, start, lab }) => {
-  const catnap = await start(two(lab, 5, { endMs: 700 }, false), { env: lab.env });
+  const catnap = await start(two(lab, 5, { endMs: 300 }, false), { env: lab.env });
   expect((await catnap.chat('alpha')).status).toBe(200);
   expect((await catnap.chat('beta')).status).toBe(200);
   const metrics = new Metrics((await catnap.get('/metrics')).text);
