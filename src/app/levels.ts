@@ -84,7 +84,7 @@ export function levelMaker(
     if (own !== undefined && allowed.includes('hybrid')) levels.push(hybrid(own, suspension, hearing));
     if (allowed.includes(4)) {
       const first = own !== undefined && sleepsFirst ? level2(own, hearing) : undefined;
-      levels.push(new CheckpointLevel({ checkpoints, first, own, suspension, cudaDriver, keeps, answerMs }));
+      levels.push(new CheckpointLevel({ checkpoints, first, own, suspension, cudaDriver, keeps, stepMs: answerMs }));
     }
     return new Levels(levels, { memory, end, room, hearing, warned });
   };

@@ -59,7 +59,8 @@ export class CudaCheckpoint {
 
   /** `running`, `locked`, `checkpointed` or `failed`; undefined for a process that has no CUDA. */
   async stateOf(pid: number, on: CudaOrder): Promise<string | undefined> {
-    const { code, output } = await this.#ask(['--get-state', '--pid', String(pid)], STATE_MS, on);
+    const limitMs = Math.min(this.#means.stepMs, STATE_MS);
+    const { code, output } = await this.#ask(['--get-state', '--pid', String(pid)], limitMs, on);
     if (code === null) throw new DriverError(`the CUDA state of process ${pid} could not be read in time`);
     return code === 0 ? output.trim().split('\n').at(-1) : undefined;
   }

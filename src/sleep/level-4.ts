@@ -1,7 +1,7 @@
 import type { EngineId, Millis } from '../core/kinds.ts';
 import { DriverError, type Done, type Order } from '../engines/driver.ts';
 import type { KeptEngine, OwnSleep, Sleeper } from '../engines/sleeper.ts';
-import { reasonOf } from '../engines/wait.ts';
+import { reasonOf, unlessAborted, within } from '../engines/wait.ts';
 import { CheckpointError, type Checkpoint, type Checkpoints, type Returning } from '../ports/checkpoints.ts';
 import type { LevelMemory } from '../ports/handover.ts';
 import type { Level2 } from './level-2.ts';
@@ -35,8 +35,8 @@ type CheckpointMeans = {
   readonly cudaDriver: 'self' | 'plugin';
   /** Whether its images are to outlive this catnap: one was asked for, or every one is. */
   readonly keeps: 'no' | 'all' | 'prepared';
-  /** How long it may take to answer once it is back, before what was done first is undone. */
-  readonly answerMs: number;
+  /** How long it may take to come back from disk, and then to answer, before what was done first is undone. */
+  readonly stepMs: number;
 };
 
 /** What was done to an engine before it went to disk, and has to be undone when it is back. */
@@ -156,11 +156,11 @@ export class CheckpointLevel implements Level {
   async #finish(sleeper: Sleeper, returning: Returning, order: Order, from: Millis): Promise<Done> {
     const { clock } = sleeper;
     const saved = this.#saved;
-    await this.#untilBack(sleeper, returning);
+    await this.#untilBack(sleeper, returning, order.signal);
     if (saved?.onGpu === true) await this.#returnToGpu(sleeper, order.signal);
     if (saved?.onGpu === true && sleeper.ranks > 1) await this.#means.own?.rejoin(sleeper, order.signal);
     const backAt = clock.now();
-    await sleeper.untilReady(this.#means.answerMs, order.signal);
+    await sleeper.untilReady(this.#means.stepMs, order.signal);
     const woken = await saved?.first?.wake(sleeper, order);
     this.#hasSpoken = saved?.first?.hasSpoken === true;
     await this.discard();
@@ -258,10 +258,20 @@ export class CheckpointLevel implements Level {
   }
 
   /** What is on its way back is the engine's process at once, so that a stop finds it; its end is no crash until it is there. */
-  async #untilBack(sleeper: Sleeper, { child, back }: Returning): Promise<void> {
+  async #untilBack(sleeper: Sleeper, { child, back }: Returning, signal: AbortSignal): Promise<void> {
+    const { stepMs } = this.#means;
     sleeper.takeBack(child);
     sleeper.letGo();
-    await back.catch(notBack(sleeper));
+    const isBack = back.catch(notBack(sleeper));
+    await within(sleeper.clock, stepMs, signal, async (limit) => {
+      try {
+        await unlessAborted(isBack, limit);
+      } catch (error) {
+        if (!limit.aborted || signal.aborted) throw error;
+        const late = `${sleeper.name} did not come back from disk within ${stepMs / 1_000} s (wake_timeout_secs)`;
+        throw new DriverError(late);
+      }
+    });
     sleeper.takeBack(child);
   }
 }

@@ -1,91 +1,13 @@
 import { describe, test } from 'vitest';
 import type { ModelInput } from '../../../src/config/schema.ts';
-import {
-  CheckpointError,
-  type Checkpoint,
-  type CheckpointOf,
-  type Checkpoints,
-  type KeptImage,
-  type Passport,
-} from '../../../src/ports/checkpoints.ts';
+import { CheckpointError, type Checkpoint, type KeptImage } from '../../../src/ports/checkpoints.ts';
 import type { Level2 } from '../../../src/sleep/level-2.ts';
 import { CheckpointLevel } from '../../../src/sleep/level-4.ts';
 import { failureOf, oneEngine, order, startUp, watched } from '../engines/one-engine.ts';
-import { answered, ScriptedChild } from '../engines/scripted-ports.ts';
+import { answered } from '../engines/scripted-ports.ts';
+import { gpuWay, ON_DISK, ScriptedCheckpoints, type Gpu } from './scripted-checkpoints.ts';
 
 const ALPHA: ModelInput = { backend: 'command', command: ['srv', '--port', '${PORT}'] };
-
-/** A machine on which a save kills the process and a return gives another, unless the test says otherwise. */
-class ScriptedCheckpoints implements Checkpoints {
-  readonly did: string[] = [];
-  readonly passports: Passport[] = [];
-  /** What was said to be on GPUs still. */
-  readonly gpuMib: number[] = [];
-  left: KeptImage | undefined;
-  hinders: string | undefined;
-  onSave: () => void = () => undefined;
-  onRestore: () => void = () => undefined;
-  onBegin: Promise<void> = Promise.resolve();
-  back: Promise<void> = Promise.resolve();
-  returned = new ScriptedChild(7_001);
-
-  async hindrance(): Promise<string | undefined> {
-    return this.hinders;
-  }
-
-  async kept(): Promise<KeptImage | undefined> {
-    return this.left;
-  }
-
-  async adopt(): Promise<Checkpoint> {
-    this.did.push('adopt');
-    return this.#checkpoint();
-  }
-
-  async save(child: ScriptedChild, { gpuMib }: CheckpointOf): Promise<Checkpoint> {
-    this.did.push('save');
-    this.gpuMib.push(gpuMib ?? 0);
-    this.onSave();
-    child.exit(null, 'SIGKILL');
-    return this.#checkpoint();
-  }
-
-  #checkpoint(): Checkpoint {
-    return {
-      bytes: 1,
-      release: () => ON_DISK,
-      restore: async () => {
-        this.did.push('restore');
-        this.onRestore();
-        return { child: this.returned, back: this.back };
-      },
-      drop: async () => void this.did.push('drop'),
-      keep: async (passport) => void this.passports.push(passport),
-    };
-  }
-}
-
-const ON_DISK = { path: '/images/alpha', listing: 'core-1.img 1 1', bytes: 1, connected: false, kept: 'no' } as const;
-
-type Gpu = ConstructorParameters<typeof CheckpointLevel>[0]['suspension'];
-
-/** A GPU that tells what is done with it; by default the engine uses none. */
-function gpuWay(did: string[], over: Partial<Gpu> = {}): Gpu {
-  const step = (name: string) => async () => void did.push(name);
-  return {
-    frozen: { pids: [], needs: new Map() },
-    recall: () => void did.push('recall'),
-    concerns: async () => false,
-    unusable: async () => undefined,
-    lackOfMemory: async () => undefined,
-    suspend: step('suspend'),
-    note: async () => (did.push('note'), { pids: [] }),
-    untilRoom: step('room'),
-    resume: step('resume'),
-    proveRunning: step('prove'),
-    ...over,
-  };
-}
 
 type Means = ConstructorParameters<typeof CheckpointLevel>[0];
 type Terms = Partial<Pick<Means, 'first' | 'cudaDriver' | 'keeps'>> & { readonly gpu?: Partial<Gpu> };
@@ -95,7 +17,7 @@ async function awake(
   checkpoints = new ScriptedCheckpoints(),
 ) {
   const suspension = gpuWay(checkpoints.did, gpu);
-  const means = { checkpoints, first, own: undefined, suspension, cudaDriver, keeps, answerMs: 1_000 };
+  const means = { checkpoints, first, own: undefined, suspension, cudaDriver, keeps, stepMs: 1_000 };
   const engine = oneEngine(ALPHA, { levels: [new CheckpointLevel(means)] });
   await startUp(engine);
   return { ...engine, checkpoints };
@@ -235,6 +157,22 @@ test('when its return fails the reason is that of the return, and a stop ends wh
   expect(checkpoints.did).toEqual(['save', 'restore', 'drop']);
 });
 
+test('a return that does not end is over at the limit of a wake, and what there is of it is ended', async ({
+  expect,
+}) => {
+  const { driver, clock, checkpoints } = await awake();
+  await driver.sleep(4, order(2).order);
+  checkpoints.back = new Promise(() => {});
+  const wake = watched(driver.wake(4, order(3).order));
+  await clock.advance(999);
+  expect(wake.end).toBeUndefined();
+  await clock.advance(1);
+  expect(failureOf(wake)).toBe('srv did not come back from disk within 1 s (wake_timeout_secs)');
+  const stop = watched(driver.stop(order(4).order));
+  await clock.advance(60_000);
+  expect([stop.end?.kind, checkpoints.returned.signals]).toEqual(['done', ['SIGKILL']]);
+});
+
 test('one that is back and does not answer is not awake', async ({ expect }) => {
   const { driver, http, clock } = await awake();
   await driver.sleep(4, order(2).order);
@@ -301,7 +239,7 @@ describe('an image that an earlier catnap has kept', () => {
     };
     checkpoints.left = image;
     const means = { checkpoints, first: undefined, own: undefined, cudaDriver: 'self' as const, keeps: 'all' as const };
-    const level = new CheckpointLevel({ ...means, suspension: gpuWay(did), answerMs: 1_000 });
+    const level = new CheckpointLevel({ ...means, suspension: gpuWay(did), stepMs: 1_000 });
     const engine = oneEngine(ALPHA, { levels: [level] });
     engine.http.reply = () => answered(200);
     return { ...engine, checkpoints };
