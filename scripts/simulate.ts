@@ -15,7 +15,7 @@ const USAGE = `Runs the decision code in simulated worlds.
   npm run sim -- --extras                      with what the config may switch on besides: requests that come back after a cut,
                                                models that go deeper when they have nothing to do
   npm run sim -- --reloads                     with the config read again and again
-  npm run sim -- --freezes                     with models that may be put away with requests in flight
+  npm run sim -- --policy slack --freezes      with models that may be put away with requests in flight
   npm run sim -- --overlap                     with models that may come in while others still leave
   npm run sim -- --handovers                   with another catnap that takes the engines over now and then
   npm run sim -- --mutants [--count 5000]      takes the guards out of the core, one at a time, and looks for a world that shows it;

@@ -139,9 +139,9 @@ export class Member {
     this.sleepLevel = level ?? this.terms.sleepLevel;
   }
 
-  /** Whether anything is going on: somebody waits, or it has a part, or an engine of it is not at rest. */
+  /** Whether anything is going on: somebody waits, or has a lease that is not settled yet, or it has a part, or an engine of it is not at rest. */
   get stirs(): boolean {
-    return this.part.kind !== 'out' || this.lane.length > 0 || !this.atRest;
+    return this.part.kind !== 'out' || this.lane.length > 0 || this.leases.size > 0 || !this.atRest;
   }
 
   get atRest(): boolean {

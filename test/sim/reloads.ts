@@ -11,13 +11,16 @@ export class Reloads {
   readonly #random: Random;
   readonly #models: readonly ModelTerms[];
   readonly #options: Omit<StageOptions, 'models' | 'capacity'>;
+  /** Where memory is looked at, what a model really takes stays, and a config that says less of it than that would be a lie. */
+  readonly #costsStay: boolean;
   #now: readonly ModelTerms[];
 
-  constructor(seed: number, { models, spanMs }: WorldPlan, options: Omit<StageOptions, 'models'>) {
+  constructor(seed: number, { models, spanMs, memory }: WorldPlan, options: Omit<StageOptions, 'models'>) {
     const random = new Random(seed ^ 0x27d4eb2f);
     const { capacity: _, ...rest } = options;
     this.#random = random;
     this.#options = rest;
+    this.#costsStay = memory !== undefined;
     this.#models = models.map(({ terms }) => terms);
     this.#now = this.#models;
     const storm = random.chance(0.3);
@@ -52,11 +55,13 @@ export class Reloads {
   #revised(was: ModelTerms, { engines, sleepLevel, cost }: ModelTerms): ModelTerms {
     const random = this.#random;
     const own = random.chance(0.3) ? engines.slice(0, random.int(1, engines.length)) : was.engines;
+    const replicas = random.int(1, own.length);
+    const drawn = random.chance(0.2) ? random.pick([cost, Math.min(cost, 1), 0]) : was.cost;
     return {
       ...was,
       engines: own,
-      replicas: random.int(1, own.length),
-      cost: random.chance(0.2) ? random.pick([cost, Math.min(cost, 1), 0]) : was.cost,
+      replicas,
+      cost: this.#costsStay ? was.cost : drawn,
       sleepLevel: random.pick([sleepLevel, was.sleepLevel, 5, 1]),
       shut: random.chance(0.8) ? was.shut : random.pick([undefined, 'model_not_loaded', 'model_disabled'] as const),
       targetInflight: random.pick([was.targetInflight, 1, 3]),

@@ -11,6 +11,8 @@ const Corpus = z.array(
     urgency: z.boolean().exactOptional(),
     extras: z.boolean().exactOptional(),
     reloads: z.boolean().exactOptional(),
+    freezes: z.boolean().exactOptional(),
+    overlap: z.boolean().exactOptional(),
     handovers: z.boolean().exactOptional(),
     why: z.string(),
   }),

@@ -17,7 +17,7 @@ export type WorldOptions = {
   readonly extras?: boolean;
   /** Whether the config is read again and again while all this happens. */
   readonly reloads?: boolean;
-  /** Whether models may be put away with requests in flight. */
+  /** Whether models may be put away with requests in flight. They never are but under `slack`, so other worlds stay as they are. */
   readonly freezes?: boolean;
   /** Whether models may come in while others still leave. */
   readonly overlap?: boolean;

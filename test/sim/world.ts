@@ -64,7 +64,7 @@ class World implements Hooks {
   constructor(seed: number, options: WorldOptions) {
     const { core = realCore, policy = 'fifo', urgency, extras, reloads = false, say } = options;
     const drawn = { ...drawPlan(seed, policy, urgency, extras), reloads };
-    const frozen = options.freezes === true ? withFreezing(drawn, seed) : drawn;
+    const frozen = options.freezes === true && policy === 'slack' ? withFreezing(drawn, seed) : drawn;
     const plan = options.overlap === true ? withMemory(frozen, seed) : frozen;
     const random = new Random(seed ^ 0x5bd1e995);
     this.plan = plan;

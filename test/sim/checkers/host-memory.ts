@@ -36,6 +36,8 @@ export class HostMemoryChecker implements Checker {
     must(isDeeper(fact.to, fact.from), `${fact.model} goes from level ${fact.from} to ${fact.to} to free host memory`);
     if (fact.for === fact.model)
       return must(fact.mib > fact.limitMib, `${fact.model} goes to level ${fact.to}, and would have fit`);
+    const inVain = fact.for === undefined && this.#goesFor.some((other) => other.for === fact.model);
+    must(!inVain, `${fact.model} goes to level ${fact.to}, and others have gone deeper for it`);
     must(!holds(fact.to), `${fact.model} goes to level ${fact.to}, which frees no host memory`);
     this.#isEarliest(fact);
     if (fact.for !== undefined) this.#isNeeded(fact);
@@ -57,15 +59,16 @@ export class HostMemoryChecker implements Checker {
 
   /**
    * Those who are on their way off, and the one that needs the room, may hold as much as they ever do. The others count as they were before as well:
-   * more may have become of them in the same turn.
+   * more may have become of them in the same turn. Who goes counts as it was told before, even where its engine can only go deeper than that.
    */
-  #isNeeded({ model, for: comer, limitMib }: Short): void {
+  #isNeeded({ model, from, for: comer, limitMib }: Short): void {
     let most = 0;
     for (const member of this.#scene.theatre.stage.members.values()) {
       if (this.#goesFor.some((fact) => fact.model === member.model)) continue;
       const moves = member.model === comer || (member.part.kind === 'leaving' && member.model !== model);
       const before = this.#before.get(member.model)?.mib ?? 0;
-      most += moves ? this.#mostOf(member) : Math.max(before, this.#heldBy(member));
+      const told = member.model === model ? this.#at(from, member) : 0;
+      most += moves ? this.#mostOf(member) : Math.max(before, told, this.#heldBy(member));
     }
     must(most > limitMib, `${model} goes deeper for ${comer}, and there is room without it`);
   }
@@ -77,9 +80,12 @@ export class HostMemoryChecker implements Checker {
   }
 
   #mostOf(member: Member): number {
-    const measured = this.#measuredOf(member);
-    const amounts = DEPTH.filter(holds).map((level) => measured.get(level) ?? member.terms.hostMib ?? 0);
-    return member.phases.size * Math.max(...amounts);
+    return Math.max(...DEPTH.filter(holds).map((level) => this.#at(level, member)));
+  }
+
+  /** What all its engines hold at a level, as far as it is known. */
+  #at(level: SleepLevel, member: Member): number {
+    return member.phases.size * (this.#measuredOf(member).get(level) ?? member.terms.hostMib ?? 0);
   }
 
   settled(): void {

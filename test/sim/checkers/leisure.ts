@@ -25,6 +25,9 @@ export class LeisureChecker implements Checker {
 
   handled(event: StageEvent): void {
     this.#revised = event.kind === 'models-set';
+    // Its start has failed, and it comes again once others have made more room: until then it has not begun.
+    for (const model of this.#coming)
+      if (this.#scene.theatre.stage.members.get(model)?.part.kind === 'summoned') this.#coming.delete(model);
     if (this.#wasBusy || event.kind === 'handed-over') this.#busyUntil = this.#scene.now();
   }
 

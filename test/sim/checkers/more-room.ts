@@ -85,6 +85,8 @@ export class MoreRoomChecker implements Checker {
     const members = [...this.#scene.theatre.stage.members.values()];
     const comer = members.find(({ terms }) => terms.engines.some((one) => one === engine));
     const swap = comer?.swap?.id ?? 0;
+    // Whether it comes in beside others is told after this, each time anew.
+    this.#beside.delete(swap);
     const from = [...(this.#tried.get(swap) ?? []), ...(this.#alone.get(swap) ?? [])];
     for (const name of from) {
       // One that the config has no more may have been forgotten since.
