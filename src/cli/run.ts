@@ -239,7 +239,7 @@ function tree(choose: (job: Job) => void, terminal: Terminal) {
     .command(
       'sleep <model>',
       'Put a model to sleep once its requests are served',
-      (command) => running(model(command)).option('level', level),
+      (command) => running(model(command)).option('level', lastingLevel),
       ({ model: name, level: deep, ...where }) =>
         choose(async () => {
           const { control } = await import('./steer.ts');
@@ -249,11 +249,11 @@ function tree(choose: (job: Job) => void, terminal: Terminal) {
     .command(
       'wake <model>',
       'Wake a model when its turn comes',
-      (command) => running(model(command)),
-      ({ model: name, ...where }) =>
+      (command) => running(model(command)).option('level', lastingLevel),
+      ({ model: name, level: deep, ...where }) =>
         choose(async () => {
           const { control } = await import('./steer.ts');
-          return control({ ...where, act: 'wake', model: name }, terminal);
+          return control({ ...where, act: 'wake', model: name, level: deep }, terminal);
         }),
     )
     .command(
@@ -366,6 +366,10 @@ const model = <T>(command: Argv<T>) =>
   command.positional('model', { type: 'string', demandOption: true, describe: 'A model or an alias' });
 
 const level = { type: 'string', requiresArg: true, describe: 'How deep: 1, 2, 3, 4, 5 or hybrid' } as const;
+const lastingLevel = {
+  ...level,
+  describe: 'How deep, this time and from now on: 1, 2, 3, 4, 5, hybrid, or config for what the config says',
+} as const;
 const noWait = { type: 'boolean', default: false, describe: 'Do not wait for it' } as const;
 
 const json = <T>(command: Argv<T>) =>

@@ -55,7 +55,10 @@ type ControlOptions = Where & {
 
 /** Says what a running catnap is to do, and waits until it is done. */
 export function control({ act, model, level, ...where }: ControlOptions, terminal: Terminal): Promise<number> {
-  const body = model === undefined ? {} : { model, ...(level !== undefined && { level: levelOf(level) }) };
+  const body =
+    model === undefined
+      ? {}
+      : { model, ...(level !== undefined && { level: level === 'config' ? null : levelOf(level) }) };
   return order(where, `${CONTROL_PATH}/${act}`, body, ControlStatus, sayStatus, terminal);
 }
 
@@ -105,12 +108,16 @@ function sayCancelled({ requests }: CancelledRequests): string {
     .join('');
 }
 
-function sayStatus({ state, mode }: ControlStatus): string {
+function sayStatus({ state, mode, models }: ControlStatus): string {
   const [kind = '', who = ''] = state.split(/:(.*)/s);
   const awake =
     kind === 'active' ? `${who} is awake` : kind === 'switching' ? `Switching: ${who}` : 'No model is awake';
   const pinned = mode.pinned === undefined ? '' : `, and ${mode.pinned} is pinned`;
-  return `${awake}; swaps are ${mode.mode === 'auto' ? 'automatic' : `in manual mode${pinned}`}.\n`;
+  const levels = Object.entries(models).flatMap(([name, { level_override: level }]) =>
+    level === null ? [] : [`${name} ${level}`],
+  );
+  const set = levels.length === 0 ? '' : `Levels that operators have set: ${levels.join(', ')}.\n`;
+  return `${awake}; swaps are ${mode.mode === 'auto' ? 'automatic' : `in manual mode${pinned}`}.\n${set}`;
 }
 
 /** `llama_server_n_ctx=4096`: what is no JSON is a text. */
@@ -128,5 +135,5 @@ function assignment(text: string): [string, unknown] {
 function levelOf(text: string): number | 'hybrid' {
   if (text === 'hybrid') return text;
   if (/^[1-5]$/.test(text)) return Number(text);
-  throw new UsageError(`--level must be 1, 2, 3, 4, 5 or hybrid, not "${text}".`);
+  throw new UsageError(`--level must be 1, 2, 3, 4, 5, hybrid or config, not "${text}".`);
 }

@@ -105,7 +105,7 @@ export function takenOver(handed: HandedMember, now: Millis): Member {
   const { terms, onSince = now, phases, leases } = handed;
   const member = new Member(terms);
   for (const engine of terms.engines) member.phases.set(engine, phases.get(engine) ?? OFF);
-  member.setLevel(handed.level);
+  member.levelSet = handed.level;
   member.held = handed.held;
   member.replicas = handed.replicas;
   member.stale = handed.stale && !member.gone;

@@ -19,6 +19,7 @@ import {
   type TicketId,
 } from './kinds.ts';
 import type { Failure } from './restart.ts';
+import type { LevelOrder } from './stage-events.ts';
 import type { Swap, Took } from './swap.ts';
 
 export const goalForLevel = (level: SleepLevel): EngineGoal =>
@@ -59,7 +60,8 @@ export class Member {
   overlap: 'may' | 'does' | 'failed' = 'may';
   /** Operators who wait for it to be gone; while there are any, nobody new is let in line. */
   unloads: TicketId[] = [];
-  sleepLevel: SleepLevel;
+  /** How deep an operator wants it put away; undefined: as the config says. */
+  levelSet: SleepLevel | undefined;
   /** An operator has put it away for good: until one loads it again no request does. */
   held = false;
   /** How many engines it comes with. */
@@ -74,7 +76,6 @@ export class Member {
     invariant(terms.replicas >= 1 && terms.replicas <= length, `${terms.model} has ${length} engines`);
     invariant(terms.targetInflight >= 1, `${terms.model} may serve nothing at a time`);
     this.#terms = terms;
-    this.sleepLevel = terms.sleepLevel;
     this.replicas = terms.replicas;
     this.lane = new Lane(terms.maxWaiting);
     this.costs = new Costs(terms.costs);
@@ -93,8 +94,8 @@ export class Member {
 
   /** The config says something else of it. `anew`: other engines. An operator's level stays where it may still be put to it. */
   revise(terms: ModelTerms, anew: boolean): void {
-    const { engines, replicas, cost, costEach, sleepLevel } = this.#terms;
-    if (this.sleepLevel === sleepLevel || !mayGoTo(this.sleepLevel, terms.naps)) this.sleepLevel = terms.sleepLevel;
+    const { engines, replicas, cost, costEach } = this.#terms;
+    if (this.levelSet !== undefined && !mayGoTo(this.levelSet, terms.naps)) this.levelSet = undefined;
     this.#terms = { ...terms, engines, replicas, cost, costEach };
     this.#coming = terms;
     this.stale ||= anew && !this.gone;
@@ -134,9 +135,20 @@ export class Member {
     return this.stale || this.departs ? { kind: 'off' } : goalForLevel(level);
   }
 
-  /** Undefined: the one of the config. */
-  setLevel(level: SleepLevel | undefined): void {
-    this.sleepLevel = level ?? this.terms.sleepLevel;
+  /** How deep it is put away for others. */
+  get sleepLevel(): SleepLevel {
+    return this.levelSet ?? this.terms.sleepLevel;
+  }
+
+  /** Undefined: nothing was said of it. */
+  setLevel(level: LevelOrder | undefined): void {
+    if (level !== undefined) this.levelSet = level ?? undefined;
+  }
+
+  /** An operator wants it: from now on requests bring it back again. */
+  wanted(level: LevelOrder | undefined): void {
+    this.held = false;
+    this.setLevel(level);
   }
 
   /** Whether anything is going on: somebody waits, or has a lease that is not settled yet, or it has a part, or an engine of it is not at rest. */

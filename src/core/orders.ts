@@ -18,13 +18,14 @@ export class Orders {
     this.#replies = replies;
   }
 
-  unload(member: Member | undefined, { order, model, level, hold }: Unload, now: Millis): void {
+  unload(member: Member | undefined, { order, model, level, hold, setsLevel }: Unload, now: Millis): void {
     if (member === undefined) {
       this.#replies.done(order, { model });
       return;
     }
     member.unloads.push(order);
     member.held ||= hold;
+    member.setLevel(setsLevel);
     this.#replies.rejectAll(member, 'model_unloading', `${member.model} is being unloaded`);
     this.putAway(member, member.awayTo(level), now);
   }

@@ -45,8 +45,7 @@ export type StageEvent =
   | { readonly kind: 'memory-read'; readonly reading: MemoryReading }
   | ({ readonly kind: 'load-asked'; readonly order: TicketId; readonly model: ModelId } & LoadTerms)
   | ({ readonly kind: 'unload-asked'; readonly order: TicketId; readonly model: ModelId } & UnloadTerms)
-  /** Without a level: the one of the config again. */
-  | { readonly kind: 'level-set'; readonly model: ModelId; readonly level: SleepLevel | undefined }
+  | { readonly kind: 'level-set'; readonly model: ModelId; readonly level: LevelOrder }
   | { readonly kind: 'mode-set'; readonly mode: Mode['kind'] }
   | ({ readonly kind: 'models-set' } & RevisedTerms)
   | { readonly kind: 'shutdown-asked'; readonly withinMs: number }
@@ -72,7 +71,11 @@ export type LoadTerms = {
   readonly replicas: number | undefined;
   /** False: it is refused where somebody would have to go for it. */
   readonly evicts?: boolean | undefined;
+  readonly setsLevel?: LevelOrder | undefined;
 };
+
+/** How deep a model is put away from now on; null: as the config says again. */
+export type LevelOrder = SleepLevel | null;
 
 /** Another config: who is there from now on, and by what rules. The budget stays. */
 export type RevisedTerms = {
@@ -85,6 +88,7 @@ export type UnloadTerms = {
   readonly level: SleepLevel;
   /** Whether no request may bring it back. */
   readonly hold: boolean;
+  readonly setsLevel?: LevelOrder | undefined;
 };
 
 /** What the stage wants done. Data only: the actor around it does the doing. */

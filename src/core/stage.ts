@@ -220,7 +220,7 @@ export class Stage {
   }
 
   /** An operator's wish waits its turn as a request does. Whoever else waits for a model that he brings in comes along. */
-  #load(member: Member, order: TicketId, { as, fresh, replicas, evicts }: LoadTerms, now: Millis): void {
+  #load(member: Member, order: TicketId, { as, fresh, replicas, evicts, setsLevel }: LoadTerms, now: Millis): void {
     const { part, lane } = member;
     const before = lane.length;
     const fits =
@@ -228,7 +228,7 @@ export class Stage {
     const bound = evicts === false && part.kind !== 'summoned' && !(part.kind === 'out' && fits);
     this.#arrive(order, 'load', member, { withinMs: FOREVER, bound }, now);
     if (lane.length === before) return;
-    member.held = false;
+    member.wanted(setsLevel);
     if (as === 'pin' || (as === 'switch' && this.mode.kind === 'manual')) {
       this.#replies.steering.pin(order, member.model);
       this.#lookAtAll();

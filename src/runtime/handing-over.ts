@@ -14,14 +14,14 @@ export function handedModel(
     now,
   }: { readonly override: LoadOverride; readonly running: readonly HandedEngine[]; readonly now: Millis },
 ): HandedModel {
-  const { model, terms, part, held, replicas, stale, sleepLevel, quietSince } = member;
+  const { model, terms, part, held, replicas, stale, levelSet, quietSince } = member;
   const { engines, replicas: replicasSet, cost, costEach, keep } = terms;
   const on = part.kind === 'draining' ? part.was : part;
   return {
     ...{ model, cost, engines, replicasSet, replicas, held, stale, override, running },
     costEach: costEach ?? null,
     keep: keep === true,
-    level: sleepLevel === terms.sleepLevel ? null : sleepLevel,
+    level: levelSet ?? null,
     onForMs: on.kind === 'on' ? now - on.since : null,
     quietForMs: quietSince === undefined ? null : now - quietSince,
     leases: Array.from(member.leases, ([ticket, engine]) => ({ ticket, engine })),

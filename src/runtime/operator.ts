@@ -1,7 +1,7 @@
 import { Refused } from './admission.ts';
 import type { RefusalCode } from '../core/errors.ts';
-import type { ModelId, SleepLevel } from '../core/kinds.ts';
-import type { LoadTerms, UnloadTerms } from '../core/stage-events.ts';
+import type { ModelId } from '../core/kinds.ts';
+import type { LevelOrder, LoadTerms, UnloadTerms } from '../core/stage-events.ts';
 import type { Mode } from '../core/steering.ts';
 import type { LoadOverride } from '../ports/load-override.ts';
 
@@ -15,7 +15,7 @@ export type OrderEnd =
       readonly retryAfterMs: number | undefined;
     };
 
-export type LoadWish = Pick<LoadTerms, 'as' | 'replicas' | 'evicts'> & {
+export type LoadWish = Pick<LoadTerms, 'as' | 'replicas' | 'evicts' | 'setsLevel'> & {
   /** What this load is to have different from the config; undefined leaves what the last one had. */
   readonly override: LoadOverride | undefined;
 };
@@ -26,8 +26,7 @@ export interface Operator {
   load(model: ModelId, wish: LoadWish): Promise<OrderEnd>;
   /** Ends when the model is put away. */
   unload(model: ModelId, terms: UnloadTerms): Promise<OrderEnd>;
-  /** How deep the model is put away for others from now on; undefined: as the config says. */
-  setLevel(model: ModelId, level: SleepLevel | undefined): void;
+  setLevel(model: ModelId, level: LevelOrder): void;
   setMode(mode: Mode['kind']): void;
 }
 

@@ -1,17 +1,10 @@
 import { sharedRoom } from '../core/cast.ts';
 import { ERRORS } from '../core/errors.ts';
 import { atRest, type EnginePhase } from '../core/engine.ts';
-import {
-  invariant,
-  ticketId,
-  unreachable,
-  type EngineId,
-  type ModelId,
-  type SleepLevel,
-  type TicketId,
-} from '../core/kinds.ts';
+import { invariant, ticketId, unreachable, type EngineId, type ModelId, type TicketId } from '../core/kinds.ts';
 import { Stage } from '../core/stage.ts';
 import type {
+  LevelOrder,
   LoadTerms,
   RevisedTerms,
   StageEffect,
@@ -212,7 +205,7 @@ export class StageActor implements Admission {
     return this.#order((order) => ({ kind: 'unload-asked', order, model, ...terms }));
   }
 
-  setLevel(model: ModelId, level: SleepLevel | undefined): void {
+  setLevel(model: ModelId, level: LevelOrder): void {
     this.#mailbox.post({ kind: 'level-set', model, level });
   }
 

@@ -1,15 +1,7 @@
 import { atRest, type EngineRules } from '../core/engine.ts';
-import {
-  after,
-  invariant,
-  ticketId,
-  type EngineId,
-  type ModelId,
-  type SleepLevel,
-  type TicketId,
-} from '../core/kinds.ts';
+import { after, invariant, ticketId, type EngineId, type ModelId, type TicketId } from '../core/kinds.ts';
 import type { ModelTerms } from '../core/terms.ts';
-import type { RevisedTerms, StageOptions, TicketTerms, UnloadTerms } from '../core/stage-events.ts';
+import type { LevelOrder, RevisedTerms, StageOptions, TicketTerms, UnloadTerms } from '../core/stage-events.ts';
 import type { Mode } from '../core/steering.ts';
 import type { Driver, DriverEvents } from '../engines/driver.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -202,10 +194,10 @@ export class Supervisor implements Admission, Operator, StageReader {
     return this.#of(model).glance(model);
   }
 
-  async load(model: ModelId, { as, replicas, evicts, override }: LoadWish): Promise<OrderEnd> {
+  async load(model: ModelId, { override, ...wish }: LoadWish): Promise<OrderEnd> {
     const before = this.#overrides.of(model);
     const fresh = override !== undefined && this.#overrides.set(model, override);
-    const end = await endOf(this.#of(model).load(model, { as, fresh, replicas, evicts }));
+    const end = await endOf(this.#of(model).load(model, { ...wish, fresh }));
     if (end.kind === 'refused' && override !== undefined) {
       if (end.code === 'engine_failed') this.#overrides.drop(model, override);
       else this.#overrides.takeBack(model, override, before);
@@ -219,7 +211,7 @@ export class Supervisor implements Admission, Operator, StageReader {
     return end;
   }
 
-  setLevel(model: ModelId, level: SleepLevel | undefined): void {
+  setLevel(model: ModelId, level: LevelOrder): void {
     this.#of(model).setLevel(model, level);
   }
 

@@ -63,6 +63,8 @@ export type ModelView = {
   /** How many of those stand still, since their engine was put away with them. */
   readonly frozen: number;
   readonly sleepLevel: SleepLevel;
+  /** The same, where an operator has set it. */
+  readonly levelSet: SleepLevel | undefined;
   /** Whether its engines are of an earlier config. */
   readonly stale: boolean;
   /** Whether the config has it no more: it is listed until it is gone. */

@@ -17,7 +17,7 @@ type Surroundings = {
 
 /** What is shown of one model. */
 export function modelView(member: Member, { spec: { name, options }, actor, override, now }: Surroundings): ModelView {
-  const { model, part, lane, leases, frozen, sleepLevel, phases, held, replicas, stale, departs } = member;
+  const { model, part, lane, leases, frozen, sleepLevel, levelSet, phases, held, replicas, stale, departs } = member;
   return {
     model,
     stage: name,
@@ -35,6 +35,7 @@ export function modelView(member: Member, { spec: { name, options }, actor, over
     inFlight: leases.size,
     frozen: frozen.size,
     sleepLevel,
+    levelSet,
     stale,
     departs,
     engines: [...phases.keys()].map((engine) => viewOfEngine(engine, actor)).filter((view) => view !== undefined),

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe } from 'vitest';
 import { ErrorAnswer, ModelRow, SwapList } from '../../src/api/admin/contract.ts';
 import { ControlStatus } from '../../src/api/control/contract.ts';
-import type { Catnap } from '../helpers/catnap.ts';
+import { writeConfig, type Catnap } from '../helpers/catnap.ts';
 import { test } from '../helpers/e2e.ts';
 import { waitFor } from '../helpers/wait-for.ts';
 
@@ -188,6 +188,40 @@ describe('the control API', () => {
     expect(ControlStatus.parse(JSON.parse(text)).models['a']?.process_state).toBe('sleeping:1');
     expect((await catnap.chat('a')).status).toBe(200);
   });
+
+  test('a level that comes with a wake or a sleep holds until it is taken back, over a reload too', async ({
+    expect,
+    start,
+    folder,
+  }) => {
+    const catnap = await start({ models: { a: { ...stub, levels_allowed: [1, 5] }, b: stub } });
+    const state = async () => ControlStatus.parse(JSON.parse((await catnap.get('/control/status')).text)).models['a'];
+    const woken = await post(catnap, '/control/wake', { model: 'a', level: 1 });
+    expect([woken.status, ControlStatus.parse(JSON.parse(woken.text)).models['a']]).toEqual([
+      200,
+      expect.objectContaining({ process_state: 'running', effective_level: 1, level_override: 1 }),
+    ]);
+    await catnap.chat('b');
+    expect(await state()).toMatchObject({ process_state: 'sleeping:1', level_override: 1 });
+
+    // An unload is for once, and what is refused sets nothing.
+    await post(catnap, '/v1/admin/models/a/unload');
+    const bad = await post(catnap, '/control/wake', { model: 'a', level: 2 });
+    expect([bad.status, codeOf(bad.text), bad.text]).toEqual([400, 'invalid_request', expect.stringContaining('1, 5')]);
+    expect(await state()).toMatchObject({ process_state: 'not_started', effective_level: 1 });
+
+    writeConfig(folder, { models: { a: { ...stub, levels_allowed: [1, 5], sleep_level: 1 }, b: stub } });
+    expect((await post(catnap, '/v1/admin/reload')).status).toBe(200);
+    await post(catnap, '/control/sleep', { model: 'a', level: 5 });
+    await catnap.chat('a');
+    await catnap.chat('b');
+    expect(await state()).toMatchObject({ process_state: 'not_started', effective_level: 5, level_override: 5 });
+
+    await post(catnap, '/control/sleep-level', { model: 'a' });
+    await catnap.chat('a');
+    await catnap.chat('b');
+    expect(await state()).toMatchObject({ process_state: 'sleeping:1', effective_level: 1, level_override: null });
+  });
 });
 
 test('the command line does all of it', async ({ expect, start, run }) => {
@@ -204,9 +238,15 @@ test('the command line does all of it', async ({ expect, start, run }) => {
   expect(await said('pin', 'b')).toEqual([0, 'b is awake; swaps are in manual mode, and b is pinned.\n']);
   expect(await said('sleep', 'b', '--level', '1')).toEqual([
     0,
-    'No model is awake; swaps are in manual mode, and b is pinned.\n',
+    'No model is awake; swaps are in manual mode, and b is pinned.\nLevels that operators have set: b 1.\n',
   ]);
-  expect(await said('unpin')).toEqual([0, 'No model is awake; swaps are automatic.\n']);
+  expect(await said('wake', 'b', '--level', 'config')).toEqual([
+    0,
+    'b is awake; swaps are in manual mode, and b is pinned.\n',
+  ]);
+  expect(await said('wake', 'b', '--level', 'deep')).toEqual([2, expect.stringContaining('hybrid or config')]);
+  expect(await said('wake', 'b', '--level', '3')).toEqual([1, expect.stringContaining('cannot be put to level 3')]);
+  expect(await said('unpin')).toEqual([0, 'b is awake; swaps are automatic.\n']);
   expect(await said('load', 'nobody')).toEqual([1, expect.stringContaining('nobody')]);
   expect(await said('load', 'a', '--set', 'n=1')).toEqual([1, expect.stringContaining('there is no such field')]);
   expect(await said('load', 'a', '--set', 'n')).toEqual([2, expect.stringContaining('KEY=VALUE')]);

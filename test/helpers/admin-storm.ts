@@ -156,6 +156,7 @@ function orderOf(random: Random, request: string | undefined, comeAndGo: boolean
   const how = random.pick(['', '?wait=false', '?timeout_s=0.05', '?wait=false&timeout_s=1']);
   const may = [...CLASHES, ...GIVEN_UP, ...(comeAndGo ? NOBODY : [])];
   const told = { method: 'POST', may };
+  const depth = random.pick<object>([{}, { level: null }, { level: 5 }, { level: model === 'org/d' ? 1 : 5 }]);
   switch (random.int(0, 11)) {
     case 0:
     case 1:
@@ -169,15 +170,12 @@ function orderOf(random: Random, request: string | undefined, comeAndGo: boolean
       const query = [how.slice(1), ...flags].filter((part) => part !== '').join('&');
       return { ...told, path: `${at}/unload?${query}`, read: ModelRow };
     }
-    case 5:
-      return {
-        ...told,
-        path: `/control/${random.pick(['pin', 'switch', 'wake'])}`,
-        body: { model },
-        read: ControlStatus,
-      };
+    case 5: {
+      const act = random.pick(['pin', 'switch', 'wake']);
+      return { ...told, path: `/control/${act}`, body: { model, ...(act === 'wake' && depth) }, read: ControlStatus };
+    }
     case 6:
-      return { ...told, path: '/control/sleep', body: { model, level: 5 }, read: ControlStatus };
+      return { ...told, path: '/control/sleep', body: { model, ...depth }, read: ControlStatus };
     case 7:
       return { ...told, path: '/control/unpin', read: ControlStatus };
     case 8:
@@ -188,7 +186,7 @@ function orderOf(random: Random, request: string | undefined, comeAndGo: boolean
         read: ControlStatus,
       };
     case 9:
-      return { ...told, path: '/control/sleep-level', body: { model, level: null }, read: SleepLevels };
+      return { ...told, path: '/control/sleep-level', body: { model, ...depth }, read: SleepLevels };
     default: {
       const path = `/v1/admin/requests/${encodeURIComponent(request ?? 'nobody')}`;
       return { method: 'DELETE', path, may: [[404, 'request_not_found']], read: CancelledRequests };

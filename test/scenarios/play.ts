@@ -9,7 +9,7 @@ import type { MemoryReading } from '../../src/core/overlap.ts';
 import { PRIORITIES, type Place } from '../../src/core/place.ts';
 import { POLICY_NAMES } from '../../src/core/policy/index.ts';
 import type { Policy } from '../../src/core/policy/policy.ts';
-import type { StageEffect, StageEvent } from '../../src/core/stage-events.ts';
+import type { LevelOrder, StageEffect, StageEvent } from '../../src/core/stage-events.ts';
 import type { Took } from '../../src/core/swap.ts';
 import { realCore } from '../sim/core-under-test.ts';
 import { Theatre, type Hooks } from '../sim/theatre.ts';
@@ -69,11 +69,12 @@ export class Play implements Hooks {
           fresh: line.flag('fresh', false),
           replicas: line.option('replicas', 0) || undefined,
           evicts: line.flag('evict', true),
+          setsLevel: setsLevel(line),
         });
       case 'mode':
         return this.#post({ kind: 'mode-set', mode: line.word(0) === 'manual' ? 'manual' : 'auto' });
       case 'level':
-        return this.#post({ kind: 'level-set', model: modelId(line.word(0)), level: line.level('level') });
+        return this.#post({ kind: 'level-set', model: modelId(line.word(0)), level: setsLevel(line) ?? null });
       case 'unload':
         return this.#post({
           kind: 'unload-asked',
@@ -81,6 +82,7 @@ export class Play implements Hooks {
           model: modelId(line.word(1)),
           level: line.level('level'),
           hold: line.flag('hold', false),
+          setsLevel: setsLevel(line),
         });
       case 'reload':
         return this.#reload(line);
@@ -342,6 +344,12 @@ function napsOf(line: Line): Pick<EngineRules, 'naps' | 'deepens'> {
   const naps = line.levels('naps').filter((level) => level !== 5);
   if (!line.flag('deepens', false)) return { naps };
   return { naps, deepens: Object.fromEntries(naps.map((nap) => [nap, naps.filter((to) => isDeeper(to, nap))])) };
+}
+
+/** `sets=2`, `sets=config`. */
+function setsLevel(line: Line): LevelOrder | undefined {
+  const said = line.text('sets', '');
+  return said === '' ? undefined : said === 'config' ? null : line.level('sets');
 }
 
 function termsOf(line: Line): ModelTerms {

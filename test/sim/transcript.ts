@@ -2,7 +2,7 @@ import type { EngineGoal } from '../../src/core/engine.ts';
 import type { Fact } from '../../src/core/facts.ts';
 import { unreachable } from '../../src/core/kinds.ts';
 import type { MemoryReading } from '../../src/core/overlap.ts';
-import type { StageEffect, StageEvent } from '../../src/core/stage-events.ts';
+import type { LevelOrder, StageEffect, StageEvent } from '../../src/core/stage-events.ts';
 
 /** One line for what happened to the stage. */
 export function sayEvent(event: StageEvent): string {
@@ -18,9 +18,9 @@ export function sayEvent(event: StageEvent): string {
     case 'memory-read':
       return sayReading(event.reading);
     case 'load-asked':
-      return `${event.as} ${event.order} ${event.model}${event.fresh ? ' afresh' : ''}${replicas(event.replicas)}`;
+      return `${event.as} ${event.order} ${event.model}${event.fresh ? ' afresh' : ''}${replicas(event.replicas)}${sets(event.setsLevel)}`;
     case 'unload-asked':
-      return `unload ${event.order} ${event.model} ${event.level}${event.hold ? ' for good' : ''}`;
+      return `unload ${event.order} ${event.model} ${event.level}${event.hold ? ' for good' : ''}${sets(event.setsLevel)}`;
     case 'level-set':
       return `level ${event.model} ${event.level ?? 'as configured'}`;
     case 'mode-set':
@@ -79,6 +79,9 @@ function sayReading({ memory, freeMib, heldMib, takenAt }: MemoryReading): strin
 }
 
 const replicas = (count: number | undefined): string => (count === undefined ? '' : ` with ${count}`);
+
+const sets = (level: LevelOrder | undefined): string =>
+  level === undefined ? '' : `, from now on ${level ?? 'as configured'}`;
 
 const hint = (retryAt: number | undefined): string =>
   retryAt === undefined ? '' : `, again at ${Math.round(retryAt) / 1_000}s`;

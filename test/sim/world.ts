@@ -310,7 +310,7 @@ class World implements Hooks {
     const random = this.#steering;
     const { model } = random.pick(this.plan.models).terms;
     if (random.chance(0.6)) this.theatre.post({ kind: 'mode-set', mode: random.pick(['auto', 'auto', 'manual']) });
-    else this.theatre.post({ kind: 'level-set', model, level: random.pick([undefined, 1, 5]) });
+    else this.theatre.post({ kind: 'level-set', model, level: random.pick([null, 1, 5]) });
   }
 
   #steers(chance: number): boolean {

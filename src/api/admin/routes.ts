@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { ErrorCode } from '../../core/errors.ts';
-import { ControlStatus, LevelBody, ModeBody, ModelBody, SleepBody, SleepLevels } from '../control/contract.ts';
+import { ControlStatus, LevelBody, ModeBody, ModelBody, SleepLevels } from '../control/contract.ts';
 import { LoadRequest } from './constraints/schema.ts';
 import {
   ADMIN,
@@ -35,7 +35,6 @@ export const SCHEMAS = {
   SleepLevels,
   ModeBody,
   ModelBody,
-  SleepBody,
   LevelBody,
 } as const satisfies Record<string, z.ZodType>;
 
@@ -67,6 +66,9 @@ const WAITING: readonly Query[] = [
 ];
 
 const STEERS = ['invalid_request', 'unknown_model', 'load_failed', 'model_unloading', 'shutting_down'] as const;
+
+const SETS_LEVEL =
+  'A level is also how deep it is put away from now on, until another one is given here or to `/control/sleep-level`; null takes that back. An order that is refused sets nothing.';
 
 /** Every path of the admin API and the control API, as it is described to programs. Tests ask each of them. */
 export const ROUTES: readonly Route[] = [
@@ -245,7 +247,8 @@ export const ROUTES: readonly Route[] = [
     method: 'post',
     path: '/control/wake',
     summary: 'Wakes a model when its turn comes.',
-    body: 'ModelBody',
+    description: `From whatever level it is at. ${SETS_LEVEL}`,
+    body: 'LevelBody',
     answer: 'ControlStatus',
     errors: STEERS,
   },
@@ -253,7 +256,8 @@ export const ROUTES: readonly Route[] = [
     method: 'post',
     path: '/control/sleep',
     summary: 'Puts a model away, to the level given or its own, once its requests are served.',
-    body: 'SleepBody',
+    description: SETS_LEVEL,
+    body: 'LevelBody',
     answer: 'ControlStatus',
     errors: STEERS,
   },

@@ -12,9 +12,15 @@ export const ModeBody = z.strictObject({
   mode: z.enum(['auto', 'manual'], { error: 'must be "auto" or "manual"' }),
 });
 export const ModelBody = z.strictObject({ model });
-export const SleepBody = z.strictObject({ model, level: ControlLevel.optional() });
-/** Without a level, or with null: as the config says again. */
+/** With null: as the config says again. */
 export const LevelBody = z.strictObject({ model, level: ControlLevel.nullable().optional() });
+
+const depth = {
+  effective_level: ControlLevel.meta({ description: 'How deep it is put away.' }),
+  level_override: ControlLevel.nullable().meta({
+    description: 'The same where an operator has set it, until he takes it back; null: it is what the config says.',
+  }),
+};
 
 export const ControlStatus = z.object({
   state: z.string().meta({ description: '`idle`, `active:MODEL` or `switching:MODEL->MODEL`.' }),
@@ -39,6 +45,7 @@ export const ControlStatus = z.object({
     z.object({
       in_flight: z.int(),
       queue_depth: z.int(),
+      ...depth,
       process_state: z.string().meta({
         description:
           '`not_started`, `starting`, `running`, `stopping`, `sleeping:LEVEL`, `checkpointed`, or `failed:` and why.',
@@ -49,7 +56,7 @@ export const ControlStatus = z.object({
 export type ControlStatus = z.infer<typeof ControlStatus>;
 
 export const SleepLevels = z.object({
-  models: z.record(z.string(), z.object({ effective_level: ControlLevel, process_state: z.string() })),
+  models: z.record(z.string(), z.object({ ...depth, process_state: z.string() })),
 });
 export type SleepLevels = z.infer<typeof SleepLevels>;
 

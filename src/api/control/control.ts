@@ -9,7 +9,7 @@ import type { ControlDeps } from '../deps.ts';
 import { viewFor } from '../narrow.ts';
 import { refuse } from '../refusal.ts';
 import { visitorOf, type Visited } from '../visitor.ts';
-import { CONTROL_PATH, LevelBody, ModeBody, ModelBody, SleepBody } from './contract.ts';
+import { CONTROL_PATH, LevelBody, ModeBody, ModelBody } from './contract.ts';
 import { controlStatus, sleepLevels } from './status.ts';
 
 /** llmux's control API. What it changes are events in the one queue, as requests are; there is no way around it. */
@@ -35,30 +35,33 @@ export function control(deps: ControlDeps): Hono<Visited> {
     return status(c);
   });
 
-  const bring = (as: LoadWish['as']) => async (c: Context<Visited>) => {
-    const asked = await named(deps, c, ModelBody);
+  const bring = (as: LoadWish['as'], schema: z.ZodType<Named>) => async (c: Context<Visited>) => {
+    const asked = await named(deps, c, schema);
     if (asked instanceof Response) return asked;
-    const end = await operator.load(asked.model, { as, replicas: undefined, override: undefined });
+    const { level: setsLevel } = asked.body;
+    const end = await operator.load(asked.model, { as, replicas: undefined, override: undefined, setsLevel });
     return end.kind === 'done' ? status(c) : failed(deps, c, asked.model, end);
   };
-  app.post(at('pin'), bring('pin'));
-  app.post(at('switch'), bring('switch'));
-  app.post(at('wake'), bring('load'));
+  app.post(at('pin'), bring('pin', ModelBody));
+  app.post(at('switch'), bring('switch', ModelBody));
+  app.post(at('wake'), bring('load', LevelBody));
 
   app.post(at('sleep'), async (c) => {
-    const asked = await named(deps, c, SleepBody);
+    const asked = await named(deps, c, LevelBody);
     if (asked instanceof Response) return asked;
     const view = viewOf(stage.view(), asked.model);
-    if (view === undefined) return refuseGone(c, asked.model);
-    const level = asked.body.level ?? view.sleepLevel;
-    const end = await operator.unload(asked.model, { level, hold: false });
+    const settings = deps.config.models[asked.model];
+    if (view === undefined || settings === undefined) return refuseGone(c, asked.model);
+    const { level: setsLevel } = asked.body;
+    const level = setsLevel === undefined ? view.sleepLevel : (setsLevel ?? settings.sleep_level);
+    const end = await operator.unload(asked.model, { level, hold: false, setsLevel });
     return end.kind === 'done' ? status(c) : failed(deps, c, asked.model, end);
   });
 
   app.post(at('sleep-level'), async (c) => {
     const asked = await named(deps, c, LevelBody);
     if (asked instanceof Response) return asked;
-    operator.setLevel(asked.model, asked.body.level ?? undefined);
+    operator.setLevel(asked.model, asked.body.level ?? null);
     return c.json(sleepLevels(view(c)));
   });
 

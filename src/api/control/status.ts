@@ -8,7 +8,10 @@ export function controlStatus({ models, stages, swap, mode }: StageView): Contro
   const active = models.filter(isActive);
   const each = models.map((view) => {
     const { model, inFlight, waiting } = view;
-    return [model, { in_flight: inFlight, queue_depth: waiting, process_state: processState(view) }] as const;
+    return [
+      model,
+      { in_flight: inFlight, queue_depth: waiting, ...depthOf(view), process_state: processState(view) },
+    ] as const;
   });
   const boards = stages.map((board) => {
     const own = active.filter(({ stage }) => stage === board.name);
@@ -39,8 +42,13 @@ const pinOf = (mode: Mode): { pinned?: string } =>
 
 export const sleepLevels = ({ models }: StageView): SleepLevels => ({
   models: Object.fromEntries(
-    models.map((view) => [view.model, { effective_level: view.sleepLevel, process_state: processState(view) }]),
+    models.map((view) => [view.model, { ...depthOf(view), process_state: processState(view) }]),
   ),
+});
+
+const depthOf = ({ sleepLevel, levelSet }: ModelView) => ({
+  effective_level: sleepLevel,
+  level_override: levelSet ?? null,
 });
 
 /** Of several engines the one that says most: one that failed, one on its way, one that runs. */

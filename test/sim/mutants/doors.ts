@@ -30,7 +30,7 @@ export const DOORS: readonly Mutant[] = [
     'if (member.lane.length > 0) this.#turns.enter(',
   ),
   turns('requests wait for no pause', 'member.lane.hasLoad && member.retryAt(now) !== undefined;', 'true;'),
-  stage('a load does not end the hold', 'member.held = false;', ''),
+  stage('a load does not end the hold', 'member.wanted(setsLevel);', ''),
   stage(
     'a sleeper wakes with the arguments it had',
     'if (fresh && !member.gone) this.#turns.sendOff(',

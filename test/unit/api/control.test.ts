@@ -6,7 +6,7 @@ import { listen } from './listener.ts';
 import { alpha, beta, deps, model, phases, stage } from './scene.ts';
 
 const views = {
-  idle: stage([model(alpha, phases.off), model(beta, phases.asleep)]),
+  idle: stage([model(alpha, phases.off), model(beta, phases.asleep, { sleepLevel: 1, levelSet: 1 })]),
   active: stage([model(alpha, phases.awake, { inFlight: 2, waiting: 1 }), model(beta, phases.failed)], {
     mode: { kind: 'manual', pinned: alpha },
   }),
@@ -43,11 +43,12 @@ describe('the status', () => {
   test('of the levels', async ({ expect }) => {
     await using server = await listen(controlPlane(deps(() => views.idle).deps));
     const { models } = SleepLevels.parse(JSON.parse((await server.ask('/control/sleep-levels')).body));
-    expect(models['org/beta']).toEqual({ effective_level: 5, process_state: 'sleeping:1' });
+    expect(models['alpha']).toMatchObject({ effective_level: 5, level_override: null });
+    expect(models['org/beta']).toEqual({ effective_level: 1, level_override: 1, process_state: 'sleeping:1' });
   });
 });
 
-const wish = (as: string) => ({ as, replicas: undefined, override: undefined });
+const wish = (as: string, setsLevel?: number | null) => ({ as, replicas: undefined, override: undefined, setsLevel });
 
 describe('what is asked becomes an order', () => {
   test.for([
@@ -59,10 +60,14 @@ describe('what is asked becomes an order', () => {
     ['switch', { model: 'org/beta' }, ['load', beta, wish('switch')]],
     ['wake', { model: 'alpha' }, ['load', alpha, wish('load')]],
     ['sleep', { model: 'alpha' }, ['unload', alpha, { level: 5, hold: false }]],
-    ['sleep', { model: 'alpha', level: 1 }, ['unload', alpha, { level: 1, hold: false }]],
+    ['wake', { model: 'alpha', level: 1 }, ['load', alpha, wish('load', 1)]],
+    ['wake', { model: 'alpha', level: null }, ['load', alpha, wish('load', null)]],
+    ['sleep', { model: 'org/beta' }, ['unload', beta, { level: 1, hold: false }]],
+    ['sleep', { model: 'alpha', level: 1 }, ['unload', alpha, { level: 1, hold: false, setsLevel: 1 }]],
+    ['sleep', { model: 'org/beta', level: null }, ['unload', beta, { level: 5, hold: false, setsLevel: null }]],
     ['sleep-level', { model: 'alpha', level: 1 }, ['level', alpha, 1]],
-    ['sleep-level', { model: 'alpha', level: null }, ['level', alpha, undefined]],
-    ['sleep-level', { model: 'alpha' }, ['level', alpha, undefined]],
+    ['sleep-level', { model: 'alpha', level: null }, ['level', alpha, null]],
+    ['sleep-level', { model: 'alpha' }, ['level', alpha, null]],
   ] as const)('%s %j', async ([path, body, order], { expect }) => {
     const { deps: given, orders } = deps(() => views.idle);
     await using server = await listen(controlPlane(given));
@@ -84,6 +89,11 @@ describe('what cannot be done is said, and nothing is ordered', () => {
     ['sleep', '{"model":"nobody"}', 404, 'unknown_model'],
     ['sleep-level', '{"model":"nobody","level":1}', 404, 'unknown_model'],
     ['pin', '{"model":7}', 400, 'invalid_request'],
+    ['wake', '{"model":"nobody","level":1}', 404, 'unknown_model'],
+    ['wake', '{"model":"alpha","level":9}', 400, 'invalid_request'],
+    ['wake', '{"model":"alpha","level":3}', 400, 'invalid_request'],
+    ['pin', '{"model":"alpha","level":1}', 400, 'invalid_request'],
+    ['switch', '{"model":"alpha","level":1}', 400, 'invalid_request'],
     ['sleep', '{"model":"alpha","level":9}', 400, 'invalid_request'],
     ['sleep', '{"model":"alpha","level":3}', 400, 'invalid_request'],
     ['sleep-level', '{"model":"alpha","level":"deep"}', 400, 'invalid_request'],

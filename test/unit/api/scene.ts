@@ -63,6 +63,7 @@ export function model(name: ModelId, phase: EnginePhase, change: Partial<ModelVi
     inFlight: 0,
     frozen: 0,
     sleepLevel: 5,
+    levelSet: undefined,
     engines: [engine(name, 0, phase)],
     startEstimateMs: undefined,
     ...change,

@@ -39,3 +39,15 @@ test('the level that an operator has set stays as long as the config allows it',
   stage.handle({ kind: 'models-set', options: may(1), anew: [a] }, millis(3));
   expect(stage.members.get(a)?.sleepLevel).toBe(5);
 });
+
+test('the level that an operator has set stays when it was what the config said, and the config says another', ({
+  expect,
+}) => {
+  const says = (sleepLevel: 1 | 5) => ({ ...RULES, models: [withEngines(1, { naps: [1], sleepLevel })] });
+  const stage = new Stage({ ...says(1), capacity: 2 });
+  stage.handle({ kind: 'level-set', model: a, level: 1 }, millis(1));
+  stage.handle({ kind: 'models-set', options: says(5), anew: [] }, millis(2));
+  expect(stage.members.get(a)?.sleepLevel).toBe(1);
+  stage.handle({ kind: 'level-set', model: a, level: null }, millis(3));
+  expect(stage.members.get(a)?.sleepLevel).toBe(5);
+});

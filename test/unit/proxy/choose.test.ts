@@ -27,6 +27,7 @@ function stage(seen: Readonly<Record<string, Seen>>): StageView {
     inFlight: seen[model]?.inFlight ?? 0,
     frozen: 0,
     sleepLevel: 5,
+    levelSet: undefined,
     engines: [],
     startEstimateMs: undefined,
   }));

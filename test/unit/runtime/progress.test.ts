@@ -30,6 +30,7 @@ function model(name: string, part: string, phase: EnginePhase, more: Partial<Mod
     inFlight: 3,
     frozen: 0,
     sleepLevel: 5,
+    levelSet: undefined,
     engines: [{ engine: engineId(id, 0), phase, goal: { kind: 'off' }, pid: undefined, port: undefined }],
     startEstimateMs: undefined,
     ...more,
