@@ -23,6 +23,52 @@ export interface Forked extends Channel {
   signal(name: NodeJS.Signals): void;
 }
 
+const LOOK_EVERY_MS = 100;
+
+/**
+ * What is on its way to another process. When that one goes while a socket is, Node calls nobody back for it and for what waits behind it, and does not
+ * tell either that the channel is closed. So that is looked for, for as long as anything is on its way.
+ */
+class OnTheWay {
+  readonly #open = new Set<() => void>();
+  readonly #isConnected: () => boolean;
+  readonly #lost: () => void;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(isConnected: () => boolean, lost: () => void) {
+    this.#isConnected = isConnected;
+    this.#lost = lost;
+  }
+
+  send(post: (sent: () => void) => void): Promise<void> {
+    return new Promise((resolve) => {
+      const sent = (): void => {
+        this.#open.delete(sent);
+        if (this.#open.size === 0) {
+          clearInterval(this.#timer);
+          this.#timer = undefined;
+        }
+        resolve();
+      };
+      this.#open.add(sent);
+      this.#timer ??= setInterval(() => this.#look(), LOOK_EVERY_MS).unref();
+      if (this.#isConnected()) post(sent);
+      else sent();
+    });
+  }
+
+  /** There is nobody any more. */
+  end(): void {
+    for (const sent of this.#open) sent();
+  }
+
+  #look(): void {
+    if (this.#isConnected()) return;
+    this.end();
+    this.#lost();
+  }
+}
+
 /** Starts a script on the Node that runs this one, on the same terminal, with one variable more. */
 export function forkScript(script: string, args: readonly string[], env: Readonly<Record<string, string>>): Forked {
   const child = fork(script, args, {
@@ -30,10 +76,18 @@ export function forkScript(script: string, args: readonly string[], env: Readonl
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
   });
   const ended = Promise.withResolvers<ForkedEnd>();
+  const onTheWay = new OnTheWay(
+    () => child.connected,
+    () => child.emit('disconnect'),
+  );
   child.once('exit', (code, signal) => {
+    const over = (): void => {
+      onTheWay.end();
+      ended.resolve({ code, signal });
+    };
     // What it has said last may still be on its way.
-    if (child.connected) child.once('disconnect', () => ended.resolve({ code, signal }));
-    else ended.resolve({ code, signal });
+    if (child.connected) child.once('disconnect', over);
+    else over();
   });
   // It could not be started, and there is no other end to come then.
   child.on('error', () => {
@@ -43,11 +97,7 @@ export function forkScript(script: string, args: readonly string[], env: Readonl
     pid: child.pid,
     ended: ended.promise,
     signal: (name) => void child.kill(name),
-    send: (message, socket) =>
-      new Promise((resolve) => {
-        if (child.connected) child.send(asMessage(message), asHandle(socket), () => resolve());
-        else resolve();
-      }),
+    send: (message, socket) => onTheWay.send((sent) => void child.send(asMessage(message), asHandle(socket), sent)),
     hear: (listener) => void child.on('message', (message, socket) => listener(message, asSocket(socket))),
     close: () => {
       if (child.connected) child.disconnect();
@@ -58,13 +108,14 @@ export function forkScript(script: string, args: readonly string[], env: Readonl
 /** The channel to the process that has forked this one. `lost` is called when that is gone, or has closed it. */
 export function channelToParent(lost: () => void): Channel | undefined {
   if (process.send === undefined) return undefined;
+  const onTheWay = new OnTheWay(
+    () => process.connected,
+    () => process.emit('disconnect'),
+  );
   process.once('disconnect', lost);
   return {
     send: (message, socket) =>
-      new Promise((resolve) => {
-        if (process.connected) process.send?.(asMessage(message), asHandle(socket), {}, () => resolve());
-        else resolve();
-      }),
+      onTheWay.send((sent) => void process.send?.(asMessage(message), asHandle(socket), {}, sent)),
     hear: (listener) => void process.on('message', (message, socket) => listener(message, asSocket(socket))),
     close: () => {
       process.off('disconnect', lost);

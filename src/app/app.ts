@@ -118,6 +118,7 @@ export class App {
       return app;
     } catch (error) {
       await app?.listeners.close(0);
+      if (options.isLast === true) processes.killAllNow();
       await processes.close();
       throw error;
     }

@@ -25,6 +25,8 @@ export type AppOptions = {
   readonly fatal: (error: InvariantBroken) => void;
   /** Another catnap whose engines are taken over. */
   readonly predecessor?: Predecessor;
+  /** Whether nobody goes on with those engines when this one cannot. */
+  readonly isLast?: boolean;
   /** Where that one listens, for each port. */
   readonly before?: (place: Place) => HadBefore | undefined;
   /** Leaves everything to a fresh catnap. */

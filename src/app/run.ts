@@ -83,6 +83,7 @@ export class Run {
       ...lineage,
       clock,
       after: () => this.#after(),
+      stop: (by) => this.#then((serving) => this.#stop(serving, by)),
       left: () => this.#left(),
       fatal: this.#crash,
       open: (how) =>
@@ -105,7 +106,7 @@ export class Run {
   }
 
   async #stop(serving: Serving, by: string): Promise<void> {
-    if (!(await serving.callOff())) return;
+    if (!(await serving.callOff())) return serving.stopAfter(by);
     await serving.app.shutDown(serving.app.shutDownMs, by);
     this.#ended.resolve(EXIT.ok);
   }
@@ -140,7 +141,7 @@ export class Run {
   /** The one that served has ended, and this one ends as it did. */
   async #childEnded({ code, signal }: ForkedEnd): Promise<void> {
     const { say, lineage } = this.#setting;
-    lineage.parent?.callOff();
+    await lineage.parent?.endComing();
     if (code === null) {
       say(`the catnap that served was ended by ${signal ?? 'something'}; what it has left is ended`);
       await reapIn(this.#stateDir, say);

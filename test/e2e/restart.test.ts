@@ -273,3 +273,26 @@ test('when the first one is killed, the one that serves ends in order', async ({
   expect(isAlive(alpha)).toBe(false);
   expect(catnap.facts('stopped')).toHaveLength(1);
 });
+
+test('when the first one is killed while another is to come, nobody is left', async ({ expect, start, folder }) => {
+  const catnap = await start({ models: { alpha: engine() } });
+  const alpha = Number(await pidOf(catnap, 'alpha'));
+  catnap.signal('SIGUSR2');
+  await restarted(catnap, folder, 1);
+  const before = catnaps(folder);
+  catnap.signal('SIGUSR2');
+  const comes = await waitFor('another one to come', () => catnaps(folder).find((pid) => !before.includes(pid)), {
+    within: 10_000,
+  });
+  process.kill(comes, 'SIGSTOP');
+  catnap.signal('SIGKILL');
+  await waitFor('the one that served to have ended', () => catnaps(folder).join() === String(comes), {
+    within: 20_000,
+  });
+  expect(isAlive(alpha)).toBe(false);
+  expect(catnap.facts('stopped')).toHaveLength(1);
+  process.kill(comes, 'SIGCONT');
+  await catnap.exited;
+  await waitFor('all to have ended', () => catnaps(folder).length === 0, { within: 20_000 });
+  expect(catnap.log).not.toContain('a bug in catnap');
+});

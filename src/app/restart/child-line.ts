@@ -6,6 +6,7 @@ import type { Hear, Line, Said, Side } from './said.ts';
 export class ChildLine implements Line {
   readonly #channel: Channel;
   #hear: Hear = () => {};
+  #isLost = false;
 
   constructor(channel: Channel) {
     this.#channel = channel;
@@ -17,7 +18,8 @@ export class ChildLine implements Line {
   }
 
   begin(): void {
-    void this.#channel.send({ kind: 'begin' } satisfies ToParent);
+    if (this.#isLost) this.#noneBeside();
+    else void this.#channel.send({ kind: 'begin' } satisfies ToParent);
   }
 
   callOff(): void {
@@ -30,6 +32,18 @@ export class ChildLine implements Line {
 
   hear(listener: Hear): void {
     this.#hear = listener;
+    if (this.#isLost) this.#noneBeside();
+  }
+
+  /** The process that was started first is gone, and nobody can be heard of any more. */
+  lost(): void {
+    this.#isLost = true;
+    this.#noneBeside();
+  }
+
+  #noneBeside(): void {
+    const gone = { kind: 'gone', why: 'the process that was started first is no more' } as const;
+    for (const from of ['before', 'after'] as const) this.#hear(from, gone, undefined);
   }
 
   /** The event loop may run empty from now on. */

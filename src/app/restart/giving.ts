@@ -82,6 +82,8 @@ export class Giving {
   #more: (() => void) | undefined;
   #current: Promise<unknown> | undefined;
   #running = false;
+  /** Whether the one that comes says that it serves. */
+  #isTaken = false;
   #isAfter = false;
 
   constructor(means: GivingMeans) {
@@ -105,6 +107,7 @@ export class Giving {
       this.#means.leaver.cut(said);
       return;
     }
+    if (said.kind === 'taken') this.#isTaken = true;
     this.#said.push(said);
     this.#more?.();
   }
@@ -140,6 +143,7 @@ export class Giving {
     const { reporter } = leaver;
     reporter.report({ kind: 'restart-asked', by });
     this.#said.length = 0;
+    this.#isTaken = false;
     line.begin();
     const { version, protocol } = await this.#next('ready', readyMs);
     if (protocol !== PROTOCOL) {
@@ -153,8 +157,10 @@ export class Giving {
     try {
       await this.#next('taken', readyMs);
     } catch (error) {
-      await leaver.takeBack({ handover, ports, settled: (listener) => settled.goTo(listener) });
-      throw error;
+      if (!this.#isTaken) {
+        await leaver.takeBack({ handover, ports, settled: (listener) => settled.goTo(listener) });
+        throw error;
+      }
     }
     this.#isAfter = true;
     this.#means.after();
@@ -214,10 +220,10 @@ export class Giving {
     return this.#said.shift();
   }
 
-  /** Resolves once the one that was to come is gone, so that nothing is in use twice. */
+  /** Resolves once the one that was to come is gone, so that nothing is in use twice; or has taken over before it could be ended. */
   async #dismiss(...why: readonly string[]): Promise<CalledOff> {
     this.#means.line.callOff();
-    while ((await this.#one(FOREVER))?.kind !== 'gone');
+    while ((await this.#one(FOREVER))?.kind !== 'gone' && !this.#isTaken);
     return new CalledOff(why);
   }
 }

@@ -23,15 +23,15 @@ export type Lineage = {
 export function lineageOf(launcher: string | undefined, version: string, lost: () => void): Lineage {
   const succeeds = process.env[SUCCEEDS] !== undefined;
   delete process.env[SUCCEEDS];
-  const own: { taking?: Taking } = {};
+  const own: { line?: ChildLine } = {};
   const gone = (): void => {
-    own.taking?.hear({ kind: 'gone', why: 'its process is no more' }, undefined);
+    own.line?.lost();
     lost();
   };
   const channel = succeeds ? channelToParent(gone) : undefined;
   if (channel !== undefined) {
-    const line = new ChildLine(channel);
-    const taking = (own.taking = new Taking(line, version));
+    const line = (own.line = new ChildLine(channel));
+    const taking = new Taking(line, version);
     return { line, taking, parent: undefined, close: () => line.close() };
   }
   const none = { taking: undefined, close: () => {} };

@@ -38,6 +38,8 @@ export class ParentLine implements Line {
     child: undefined,
   };
   #comes: Link | undefined;
+  /** Whether that one is being ended: what it says from then on counts no more. */
+  #isCalledOff = false;
 
   constructor(fork: () => Forked) {
     this.#fork = fork;
@@ -58,7 +60,15 @@ export class ParentLine implements Line {
   }
 
   callOff(): void {
+    this.#isCalledOff = true;
     this.#comes?.child?.signal('SIGKILL');
+  }
+
+  /** The same, and resolves once it is gone. */
+  async endComing(): Promise<void> {
+    const comes = this.#comes?.child;
+    this.callOff();
+    await comes?.ended;
   }
 
   send(to: Side, said: Said, socket?: BareSocket): Promise<void> {
@@ -82,12 +92,14 @@ export class ParentLine implements Line {
       void by.deliver('after', { kind: 'gone', why: 'another restart is not over' }, undefined);
       return;
     }
-    const child = this.#fork();
+    const child = this.#forked(by);
+    if (child === undefined) return;
     const link: Link = {
       child,
       deliver: (from, said, socket) => child.send({ from, said } satisfies ToChild, socket),
     };
     this.#comes = link;
+    this.#isCalledOff = false;
     child.hear((message, socket) => {
       const asked = ToParent.safeParse(message);
       if (!asked.success) return;
@@ -102,7 +114,19 @@ export class ParentLine implements Line {
     void child.ended.then((end) => this.#end(link, end));
   }
 
+  /** Undefined: the system has no room for another process, of which it is told. */
+  #forked(by: Link): Forked | undefined {
+    try {
+      return this.#fork();
+    } catch (error) {
+      void by.deliver('after', { kind: 'gone', why: String(error) }, undefined);
+      return undefined;
+    }
+  }
+
   async #passOn(from: Link, to: Side, said: Said, socket: BareSocket | undefined): Promise<void> {
+    if (from === this.#comes && this.#isCalledOff) return;
+    // From here on the one that comes cannot be called off any more.
     if (said.kind === 'taken' && from === this.#comes) {
       this.#goes = this.#serves;
       this.#serves = from;

@@ -31,6 +31,8 @@ export const Said = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('socket'), port: Port }),
   z.object({ kind: z.literal('settled'), ticket }),
   z.object({ kind: z.literal('connection'), port: Port }),
+  // It was told to stop as it ceased to serve.
+  z.object({ kind: z.literal('stop'), by: z.string() }),
   // Whoever made both: one of them has ended.
   z.object({ kind: z.literal('gone'), why: z.string() }),
 ]);

@@ -18,10 +18,12 @@ export type ServingMeans = {
   readonly taking: Taking | undefined;
   readonly clock: Clock;
   readonly open: (
-    how: Pick<AppOptions, 'predecessor' | 'before' | 'restart'> & Partial<Pick<AppOptions, 'config'>>,
+    how: Pick<AppOptions, 'predecessor' | 'before' | 'isLast' | 'restart'> & Partial<Pick<AppOptions, 'config'>>,
   ) => Promise<App>;
   /** Another one serves; what is open here goes on. */
   readonly after: () => void;
+  /** The catnap before was told to stop as this one took over. */
+  readonly stop: (by: string) => void;
   /** All that was open here has ended. */
   readonly left: () => void;
   /** Nothing that is here can be trusted any more. */
@@ -45,7 +47,8 @@ export class Serving implements Leaver {
       return own.serving?.restart(by) ?? Promise.resolve(early);
     };
     line?.hear((from, said, socket) => {
-      if (from === 'before') taking?.hear(said, socket);
+      if (said.kind === 'stop') means.stop(said.by);
+      else if (from === 'before') taking?.hear(said, socket);
       else own.serving?.hear(said);
     });
     try {
@@ -116,6 +119,11 @@ export class Serving implements Leaver {
     return this.#giving?.callOff() ?? Promise.resolve(true);
   }
 
+  /** The one that serves now is to stop. */
+  async stopAfter(by: string): Promise<void> {
+    await this.#means.line?.send('after', { kind: 'stop', by });
+  }
+
   handOver(terms: HandOverTerms): Promise<Handover> {
     return this.#app.handOver(terms);
   }
@@ -135,9 +143,12 @@ export class Serving implements Leaver {
   /** As another one would: what is open stays with the app that it came to. */
   async takeBack({ handover, ports, settled }: LeftBehind): Promise<void> {
     const old = this.#app;
+    // Its sockets may never have been sent.
+    for (const { stop } of ports) stop();
     const numbers = new Map(ports.map(({ place, number }) => [place.port, { number }]));
     this.#app = await this.#means.open({
       config: old.written,
+      isLast: true,
       restart: (by) => this.restart(by),
       predecessor: { takeOver: () => Promise.resolve(handover), cut: (cut) => old.cut(cut) },
       before: ({ port }) => numbers.get(port),

@@ -26,6 +26,8 @@ export class Taking implements Predecessor {
   constructor(line: Line, version: string) {
     this.#line = line;
     this.#version = version;
+    // It may be over before anybody waits for it.
+    for (const { promise } of [this.#asked, this.#complete]) promise.catch(() => {});
   }
 
   /** What the catnap before says. */
@@ -69,7 +71,6 @@ export class Taking implements Predecessor {
   }
 
   async takeOver(): Promise<Handover> {
-    this.#complete.promise.catch(() => {});
     void this.#line.send('before', { kind: 'ready', protocol: PROTOCOL, version: this.#version });
     const { handover } = await this.#asked.promise;
     await this.#complete.promise;

@@ -191,3 +191,15 @@ test('a restart is called off by the wish to stop', async ({ expect }) => {
   await again;
   expect(await scene.giving.callOff()).toBe(false);
 });
+
+test('one that has taken over before it could be ended has taken over', async ({ expect }) => {
+  const scene = new Scene();
+  const end = scene.giving.restart('SIGUSR2', undefined);
+  await scene.says(READY);
+  await scene.clock.advance(30_001);
+  expect(scene.told.at(-1)).toBe('call off');
+  await scene.says({ kind: 'taken' });
+  expect(await end).toMatchObject({ kind: 'done' });
+  expect(scene.giving.isAfter).toBe(true);
+  expect(scene.told).not.toContain('take back');
+});

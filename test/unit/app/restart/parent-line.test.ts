@@ -11,6 +11,7 @@ class Family {
   readonly children: { readonly line: ChildLine; readonly end: (how: ForkedEnd) => void; readonly killed: string[] }[] =
     [];
   readonly heard: string[] = [];
+  hasRoom = true;
   readonly parent = new ParentLine(() => this.#fork());
 
   constructor() {
@@ -25,6 +26,7 @@ class Family {
 
   /** Two ends of a channel. What is said is heard at once. */
   #fork(): Forked {
+    if (!this.hasRoom) throw new Error('spawn ENOMEM');
     let [inParent, inChild]: [Hears, Hears] = [() => {}, () => {}];
     const ended = Promise.withResolvers<ForkedEnd>();
     const killed: string[] = [];
@@ -126,4 +128,47 @@ test('one that was to come and has ended leaves all as it was', async ({ expect 
   expect(family.parent.child).toBeUndefined();
   family.parent.begin();
   expect(family.children).toHaveLength(2);
+});
+
+test('one that is being ended cannot take over any more, and one that has taken over cannot be ended', async ({
+  expect,
+}) => {
+  const family = new Family();
+  family.parent.begin();
+  const ending = family.parent.endComing();
+  await family.child(1).line.send('before', { kind: 'taken' });
+  expect(family.parent.child).toBeUndefined();
+  family.child(1).end({ code: null, signal: 'SIGKILL' });
+  await ending;
+  expect(family.takeHeard()).toEqual(['first: gone from after']);
+
+  family.parent.begin();
+  await family.child(2).line.send('before', { kind: 'taken' });
+  family.parent.callOff();
+  expect(family.child(2).killed).toEqual([]);
+  expect(family.takeHeard()).toEqual(['first: taken from after']);
+});
+
+test('where there is no room for another process it is told, and the first goes on', async ({ expect }) => {
+  const family = new Family();
+  family.hasRoom = false;
+  family.parent.begin();
+  await expect.poll(() => family.takeHeard()).toEqual(['first: gone from after']);
+  family.hasRoom = true;
+  family.parent.begin();
+  await family.child(1).line.send('before', READY);
+  expect(family.takeHeard()).toEqual(['first: ready from after']);
+});
+
+test('whoever has lost the first process has nobody beside it', ({ expect }) => {
+  const family = new Family();
+  family.parent.begin();
+  const { line } = family.child(1);
+  line.lost();
+  expect(family.takeHeard()).toEqual(['child 1: gone from before', 'child 1: gone from after']);
+  line.begin();
+  expect(family.takeHeard()).toEqual(['child 1: gone from before', 'child 1: gone from after']);
+  const late: string[] = [];
+  line.hear((from, said) => late.push(`${said.kind} from ${from}`));
+  expect(late).toEqual(['gone from before', 'gone from after']);
 });
