@@ -67,6 +67,11 @@ export class ProcKin implements Kin {
     return this.#gone ? [] : this.#look();
   }
 
+  /** Whether one of those that are known stands still. */
+  get standsStill(): boolean {
+    return this.#livingKnown().some(({ stopped }) => stopped);
+  }
+
   signal(name: 'SIGTERM' | 'SIGKILL'): void {
     if (this.#gone) return;
     if (name !== this.#sent) this.#looked = false;

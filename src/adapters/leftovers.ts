@@ -59,10 +59,11 @@ async function reap(entry: Entry, table: ProcessTable, rules: ReapingRules): Pro
   return { engine, model, port, pid: record.leader?.pid ?? 0, gone: gone && doubtful.length === 0 };
 }
 
-/** Asked politely, asked again, killed; true once nothing is left. */
+/** Asked politely, asked again, killed; true once nothing is left. One that was put away with requests in flight stands still, and is killed at once. */
 async function end(kin: ProcKin, graceMs: number): Promise<boolean> {
   for (const name of ['SIGTERM', 'SIGTERM', 'SIGKILL'] as const) {
     if ((await kin.living()).length === 0) return true;
+    if (name === 'SIGTERM' && kin.standsStill) continue;
     kin.signal(name);
     for (const deadline = performance.now() + graceMs; performance.now() < deadline; await pause(LOOK_EVERY_MS)) {
       if ((await kin.living()).length === 0) return true;

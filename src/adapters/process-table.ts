@@ -12,6 +12,8 @@ export type ProcessStat = ProcessId & {
   readonly session: number;
   /** False for a zombie: it has ended and holds nothing but its number. */
   readonly alive: boolean;
+  /** It was stopped, by a signal or by whoever looks into it, and hears of no signal but SIGKILL. */
+  readonly stopped: boolean;
 };
 
 /** What the kernel knows of the processes of this machine. */
@@ -162,5 +164,5 @@ export function parseStat(line: string): ProcessStat | undefined {
   if (threads === undefined || started === undefined || Number.isNaN(pid)) return undefined;
   // A dead first thread whose other threads still run is shown as a zombie too, but holds all that the process held.
   const alive = !/[ZXx]/.test(state) || threads > 1;
-  return { pid, started, parent, group, session, alive };
+  return { pid, started, parent, group, session, alive, stopped: /[Tt]/.test(state) };
 }

@@ -1,11 +1,6 @@
-import { openProcesses } from '../../src/adapters/processes.ts';
-import { systemPrograms } from '../../src/adapters/programs.ts';
-import { driverOf, identityOf } from '../../src/app/identity.ts';
-import { bookIn } from '../../src/app/verdicts.ts';
 import type { ConfigInput } from '../../src/config/schema.ts';
-import { stateDir } from '../helpers/catnap.ts';
-import { goodConfig } from '../helpers/config.ts';
 import { test as base } from '../helpers/e2e.ts';
+import { passedOpen } from '../helpers/freeze-verdict.ts';
 import { Lab } from '../helpers/lab.ts';
 import { waitFor } from '../helpers/wait-for.ts';
 
@@ -27,21 +22,6 @@ const config = (lab: Lab): ConfigInput => ({
   },
 });
 
-/** As if a validation had passed level 3 with a stream open. */
-async function passed(model: string, lab: Lab, folder: string): Promise<void> {
-  const whole = goodConfig({ ...config(lab), state_dir: stateDir(folder) });
-  const settings = whole.models[model];
-  if (settings === undefined) throw new Error(`there is no ${model}`);
-  const onProblem = (message: string): never => {
-    throw new Error(message);
-  };
-  const processes = await openProcesses({ stateDir: stateDir(folder), logMaxBytes: 4_096, onProblem });
-  const means = { programs: systemPrograms({ ...process.env, ...lab.env }), processes };
-  const identity = { ...(await identityOf(settings, await driverOf(whole, means), means)), version: undefined };
-  await bookIn(whole, onProblem).add([{ model, level: '3f', passed: true, reason: '', at: new Date(), identity }]);
-  await processes.close();
-}
-
 const wordsOf = (body: string): string[] => [...body.matchAll(/"content":"([^"]+)"/g)].map(([, word = '']) => word);
 
 test('a model that may makes room with its stream in flight, which stands still and goes on', async ({
@@ -50,7 +30,7 @@ test('a model that may makes room with its stream in flight, which stands still 
   lab,
   start,
 }) => {
-  await passed('alpha', lab, folder);
+  await passedOpen({ model: 'alpha', level: '3f' }, config(lab), lab, folder);
   const catnap = await start(config(lab), { env: lab.env });
   expect(catnap.facts('warned')).toMatchObject([
     { msg: expect.stringContaining('beta: experimental.freeze_drain: no validation') },

@@ -34,8 +34,9 @@ export type Lane = {
 const Residence = z.enum(Object.keys(RESIDENCIES) as [Residency, ...Residency[]]);
 const Answer = z.object({ choices: z.tuple([z.object({ message: z.object({ content: z.string() }) })]) });
 
-async function says(catnap: Catnap, model: string): Promise<string> {
-  const { status, text } = await catnap.chat(model);
+/** What it answers to a short question, or how it does not. */
+export async function says(catnap: Catnap, model: string, more: object = {}): Promise<string> {
+  const { status, text } = await catnap.chat(model, more);
   return status === 200 ? Answer.parse(JSON.parse(text)).choices[0].message.content : `${status} ${text}`;
 }
 

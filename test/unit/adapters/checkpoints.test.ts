@@ -19,7 +19,7 @@ type Over = { readonly host?: Partial<CheckpointHost>; readonly maxBytes?: numbe
 
 /** A machine on which every save works, and a return does what the test says. */
 async function machine(folder: string, onRevive: (revived: ScriptedChild) => void, over: Over = {}) {
-  const self = { pid: 100, started: 1, parent: 1, group: 100, session: 100, alive: true };
+  const self = { pid: 100, started: 1, parent: 1, group: 100, session: 100, alive: true, stopped: false };
   const table: ProcessTable = {
     ...{ self, boot: 'b', namespace: 'n', look: () => undefined, listNow: () => [] },
     list: async () => [],

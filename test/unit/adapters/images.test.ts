@@ -50,6 +50,7 @@ function store(
     group: of,
     session: of,
     alive: true,
+    stopped: false,
   });
   const table: ProcessTable = {
     self: stat(pid, started),

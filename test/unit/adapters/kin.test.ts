@@ -14,6 +14,7 @@ function processes(...rows: readonly (readonly [number, number, number, number?]
     session,
     started,
     alive: true,
+    stopped: false,
   }));
 }
 
@@ -92,6 +93,7 @@ describe('the process table', () => {
       session: 40,
       started: 113_005,
       alive: true,
+      stopped: false,
     });
   });
 
@@ -99,6 +101,7 @@ describe('the process table', () => {
     expect(parseStat(line('x', 'Z', 1))?.alive).toBe(false);
     expect(parseStat(line('x', 'X', 0))?.alive).toBe(false);
     expect(parseStat(line('x', 'Z', 3))?.alive).toBe(true);
+    expect(['T', 't', 'S'].map((state) => parseStat(line('x', state, 1))?.stopped)).toEqual([true, true, false]);
   });
 
   test('what is no such line is nothing', ({ expect }) => {

@@ -37,10 +37,10 @@ afterEach(async () => {
   folder.remove();
 });
 
-const open = async () =>
+const open = async (leftoverGraceMs = 150) =>
   (processes = await openProcesses({
     stateDir: state,
-    leftoverGraceMs: 150,
+    leftoverGraceMs,
     onProblem: (message) => problems.push(message),
   }));
 
@@ -125,6 +125,15 @@ describe('after kill -9 of catnap', () => {
     expect(await (await open()).reapLeftovers()).toMatchObject([{ engine: 'beta#0', gone: true }]);
     expect(lives(leftover)).toBe(false);
     expect(records()).toEqual([]);
+  });
+
+  test('what stands still cannot hear that it is to end, and is not waited for', async ({ expect }) => {
+    const leftover = await bystander({ CATNAP_ENGINE: mark });
+    process.kill(leftover.pid, 'SIGSTOP');
+    await waitFor('it to stand still', () => table?.look(leftover.pid)?.stopped);
+    record({ leader: leftover });
+    expect(await (await open(600_000)).reapLeftovers()).toMatchObject([{ engine: 'beta#0', gone: true }]);
+    expect(lives(leftover)).toBe(false);
   });
 
   test('what this catnap started itself is no leftover', async ({ expect }) => {
