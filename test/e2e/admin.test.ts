@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { describe } from 'vitest';
@@ -8,6 +8,7 @@ import { writeConfig, type Catnap } from '../helpers/catnap.ts';
 import { test } from '../helpers/e2e.ts';
 import { waitFor } from '../helpers/wait-for.ts';
 
+const ENGINE = join(import.meta.dirname, '../fixtures/engine.ts');
 const stub = { backend: 'stub' } as const;
 
 const post = (catnap: Catnap, path: string, body?: object | string) =>
@@ -41,7 +42,7 @@ test('explicit models that are enabled are loaded at start, as far as they fit',
   const catnap = await start({ models: { a: explicit, b: explicit, c: stub } });
   await waitFor('a to be loaded', async () => (await catnap.model('a')).is_loaded);
   expect((await catnap.model('b')).runtime_state).toBe('unloaded');
-  expect(catnap.facts('warned').map(({ msg }) => msg)).toEqual([expect.stringContaining('no room to load b')]);
+  expect((await catnap.told('warned')).map(({ msg }) => msg)).toEqual([expect.stringContaining('no room to load b')]);
 });
 
 test('those of `preload` are loaded at start, in the order of the config, whoever they are for', async ({
@@ -67,16 +68,19 @@ test('those of `preload` are loaded at start, in the order of the config, whoeve
     ['c', 'loaded'],
     ['d', 'unloaded'],
   ]);
-  expect(catnap.facts('warned').map(({ msg }) => msg)).toEqual([expect.stringContaining('no room to load d')]);
+  expect((await catnap.told('warned')).map(({ msg }) => msg)).toEqual([expect.stringContaining('no room to load d')]);
   expect((await catnap.chat('b')).status).toBe(200);
 });
 
 test('an unload refuses who waits and who comes, and lets who is served finish, whatever becomes of its caller', async ({
   expect,
   start,
+  folder,
 }) => {
-  const slow = { ...stub, tokens: 40, token_ms: 25, target_inflight: 1 };
-  const catnap = await start({ models: { a: slow } });
+  const holds = join(folder, 'holds');
+  writeFileSync(holds, '');
+  const command: [string, ...string[]] = [process.execPath, ENGINE, '--port', '${PORT}', '--hang-while', holds];
+  const catnap = await start({ models: { a: { backend: 'command', command, target_inflight: 1 } } });
   const stream = await catnap.stream('a');
   const waits = catnap.chat('a');
   await waitFor('one to wait', async () => (await catnap.model('a')).queue_depth === 1);
@@ -97,6 +101,7 @@ test('an unload refuses who waits and who comes, and lets who is served finish, 
   const again = await post(catnap, '/v1/admin/models/a/load');
   expect([again.status, codeOf(again.text)]).toEqual([409, 'invalid_state']);
 
+  rmSync(holds);
   expect(await stream.closed).toBe('whole');
   await waitFor('a to be unloaded', async () => (await catnap.model('a')).runtime_state === 'unloaded');
   expect((await catnap.chat('a')).status).toBe(200);

@@ -40,7 +40,7 @@ test('a server that only SIGKILL ends, and what it has sent away, is gone before
   const alpha = await catnap.engine('alpha');
   const left = survivors(folder).map((process) => process.pid);
   expect(new Set(left)).toEqual(new Set([catnap.pid, alpha.pid]));
-  const moves = catnap.facts('engine-moved').map(({ model, to }) => `${String(model)} ${String(to)}`);
+  const moves = (await catnap.told('engine-moved')).map(({ model, to }) => `${String(model)} ${String(to)}`);
   expect(moves).toEqual(['own starting', 'own awake', 'own stopping', 'own off', 'alpha starting', 'alpha awake']);
 });
 

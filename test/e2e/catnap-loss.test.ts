@@ -26,7 +26,7 @@ test('after a kill -9 the next start ends the engine that was left, has its port
   expect(isAlive(pid)).toBe(true);
 
   const second = await start(config);
-  expect(second.facts('leftover-reaped')).toMatchObject([{ model: 'alpha', pid, port, gone: true }]);
+  expect(await second.told('leftover-reaped')).toMatchObject([{ model: 'alpha', pid, port, gone: true }]);
   expect(isAlive(pid)).toBe(false);
   expect((await second.chat('alpha')).status).toBe(200);
   expect((await second.engine('alpha')).port).toBe(port);
@@ -52,7 +52,7 @@ test('a leftover that was just being started is ended, and so is one that was se
   expect(survivors(folder)).not.toEqual([]);
 
   const second = await start(config);
-  expect(second.facts('leftover-reaped')).toMatchObject([{ model: 'alpha', gone: true }]);
+  expect(await second.told('leftover-reaped')).toMatchObject([{ model: 'alpha', gone: true }]);
   expect(survivors(folder)).toMatchObject([{ pid: second.pid }]);
   await second.chat('beta');
   // The server, and the child that it sent away.

@@ -49,8 +49,8 @@ async function say(catnap: Catnap, model: string): Promise<{ text: string; read:
 }
 
 /** Why an engine failed, each time it did. */
-const reasons = (catnap: Catnap): string[] =>
-  catnap.facts('engine-failed').map((line) => String(Object(line['failure']).reason));
+const reasons = async (catnap: Catnap): Promise<string[]> =>
+  (await catnap.told('engine-failed')).map((line) => String(Object(line['failure']).reason));
 
 test('two models take turns on disk: each time the same process goes on where it was', async ({
   expect,
@@ -72,8 +72,8 @@ test('two models take turns on disk: each time the same process goes on where it
     expect(await say(catnap, 'beta')).toEqual({ text: beta.text, read: 1, cached: beta.read - 1 });
     expect(disk.saved()).toHaveLength(1);
   }
-  expect(catnap.facts('engine-started')).toHaveLength(2);
-  expect(reasons(catnap)).toEqual([]);
+  expect(await catnap.told('engine-started')).toHaveLength(2);
+  expect(await reasons(catnap)).toEqual([]);
   expect((await catnap.stop()).code).toBe(0);
   expect(disk.saved()).toEqual([]);
 });
@@ -86,7 +86,7 @@ test('an engine that came back and dies is noticed and started afresh', async ({
   const { pid } = await catnap.engine('alpha');
   process.kill(pid, 'SIGKILL');
   await catnap.fact('engine-failed', { engine: 'alpha#0' });
-  expect(reasons(catnap)).toEqual(['llama-server has ended, and its way back from disk hides how']);
+  expect(await reasons(catnap)).toEqual(['llama-server has ended, and its way back from disk hides how']);
   expect((await say(catnap, 'alpha')).text).toBe(text);
   expect((await catnap.engine('alpha')).pid).not.toBe(pid);
 });
@@ -101,7 +101,7 @@ test('where it cannot come back it is started afresh, and why is told', async ({
   expect((await say(catnap, 'alpha')).text).toBe(text);
   listener.close();
   await once(listener, 'close');
-  expect(reasons(catnap)).toEqual([
+  expect(await reasons(catnap)).toEqual([
     `llama-server did not come back from disk: port ${port}, which it listens on, is in use by another program`,
   ]);
   expect(disk.saved()).toHaveLength(1);
@@ -116,7 +116,7 @@ test('an engine that cannot be written to disk is stopped, why is told, and the 
   await say(catnap, 'alpha');
   const { pid } = await catnap.engine('alpha');
   await say(catnap, 'beta');
-  expect(catnap.facts('sleep-escalated')).toMatchObject([
+  expect(await catnap.told('sleep-escalated')).toMatchObject([
     {
       from: 4,
       to: 5,
@@ -125,7 +125,7 @@ test('an engine that cannot be written to disk is stopped, why is told, and the 
       ),
     },
   ]);
-  expect(reasons(catnap)).toEqual([]);
+  expect(await reasons(catnap)).toEqual([]);
   expect(disk.saved()).toEqual([]);
   await say(catnap, 'alpha');
   expect((await catnap.engine('alpha')).pid).not.toBe(pid);
@@ -145,7 +145,7 @@ test('where only one fits, the one that has been on disk makes room, and is star
     headers: { 'content-type': 'application/json' },
   });
   expect(disk.saved()).toEqual([expect.stringMatching(/^beta-0/)]);
-  expect(catnap.facts('warned').map(({ message }) => message)).toEqual([
+  expect((await catnap.told('warned')).map(({ message }) => message)).toEqual([
     expect.stringMatching(/^alpha#0: its image was removed to make room for that of beta#0/),
   ]);
   expect(await say(catnap, 'alpha')).toMatchObject({ text, cached: 0 });
@@ -157,7 +157,7 @@ test('without criu an engine is stopped, and what to install is told', async ({ 
   await say(catnap, 'beta');
   const reason =
     'sleep level 4 needs criu, and /no/such/criu is not there: install criu 4 or newer, or set checkpoint.criu_path';
-  expect(catnap.facts('sleep-escalated')).toMatchObject([{ from: 4, to: 5, reason }]);
+  expect(await catnap.told('sleep-escalated')).toMatchObject([{ from: 4, to: 5, reason }]);
 });
 
 test('after kill -9 of catnap nothing is left of an engine on disk once it has started again', async ({
@@ -178,11 +178,9 @@ test('after kill -9 of catnap nothing is left of an engine on disk once it has s
 
   const second = await launch(config).listens();
   expect(disk.saved()).toEqual([]);
-  expect(second.facts('leftover-reaped').map(({ engine, pid: old, gone }) => [engine, old, gone])).toContainEqual([
-    'beta#0',
-    pid,
-    true,
-  ]);
+  expect(
+    (await second.told('leftover-reaped')).map(({ engine, pid: old, gone }) => [engine, old, gone]),
+  ).toContainEqual(['beta#0', pid, true]);
   expect((await say(second, 'beta')).text).toBe(text);
 });
 
@@ -204,7 +202,7 @@ test('what was written ahead answers the first request of every later catnap, wi
   for (let round = 0; round < 2; round += 1) {
     const catnap = await start(config);
     expect(await say(catnap, 'alpha')).toMatchObject({ read: 1 });
-    expect(catnap.facts('engine-started')).toMatchObject([{ port, savedAt: expect.any(String) }]);
+    expect(await catnap.told('engine-started')).toMatchObject([{ port, savedAt: expect.any(String) }]);
     expect((await catnap.engine('alpha')).port).toBe(port);
     expect((await catnap.stop()).code).toBe(0);
     expect(disk.saved()).toHaveLength(1);
@@ -236,7 +234,7 @@ test('where images are kept, an engine on disk outlives its catnap, and comes ba
 
   const third = await start(await disk.config({ keep_images: true }, { llama_server_n_ctx: 4_096 }));
   expect(await say(third, 'alpha')).toMatchObject({ text: alpha.text, cached: 0 });
-  expect(third.facts('warned').map(({ message }) => message)).toContainEqual(
+  expect((await third.told('warned')).map(({ message }) => message)).toContainEqual(
     expect.stringMatching(/^alpha#0: it is started afresh and not brought back .*: its command line, its environment/),
   );
   expect(disk.saved()).toEqual([]);

@@ -31,7 +31,7 @@ test('SGLang, TabbyAPI and vLLM make room for each other, each by its own calls,
     expect([model, again]).toEqual([model, first[model]]);
     expect(again[0]).toMatch(/^\w/);
   }
-  const woken = catnap.facts('swap-finished').map(({ to, wokenFrom, result }) => [to, wokenFrom, result]);
+  const woken = (await catnap.told('swap-finished')).map(({ to, wokenFrom, result }) => [to, wokenFrom, result]);
   expect(woken.slice(-3)).toEqual([
     ['sg', 1, 'done'],
     ['tab', 2, 'done'],

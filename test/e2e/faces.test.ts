@@ -29,7 +29,7 @@ test('the catalogue and the probes answer from the first moment on and wake noth
   expect([models.map(({ name }) => name), swap, accepting]).toEqual([['alpha', 'org/beta'], null, true]);
   expect(version).toMatch(/^\d+\.\d+\.\d+/);
   expect(models.map(({ runtime_state }) => runtime_state)).toEqual(['unloaded', 'unloaded']);
-  expect(catnap.facts('engine-moved')).toEqual([]);
+  expect(await catnap.told('engine-moved')).toEqual([]);
 });
 
 test('a model that is awake is listed with its engine, and one that was is not', async ({ expect, start, llama }) => {

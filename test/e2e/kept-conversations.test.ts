@@ -52,7 +52,7 @@ test('several conversations are there after a swap away and back, and lie on dis
   expect(await say(catnap, 'alpha', SONG)).toEqual({ text: song.text, read: 1, cached: song.read - 1 });
   expect((await catnap.engine('alpha')).pid).not.toBe(pid);
   expect(onDisk(folder)).toEqual([]);
-  expect(catnap.facts('warned')).toEqual([]);
+  expect(await catnap.told('warned')).toEqual([]);
 });
 
 test('without keep_kv nothing is written and everything is read again', async ({ expect, start, llama, folder }) => {
@@ -97,7 +97,7 @@ test('an engine that died has kept nothing, and one that hangs is stopped withou
   expect((await say(catnap, 'alpha', STORY)).cached).toBe(0);
   process.kill((await catnap.engine('alpha')).pid, 'SIGSTOP');
   await say(catnap, 'beta', STORY);
-  expect(catnap.facts('warned').map(({ message }) => message)).toEqual([
+  expect((await catnap.told('warned')).map(({ message }) => message)).toEqual([
     'alpha#0: what was read of the conversations is not kept: it does not answer',
   ]);
   expect(onDisk(folder)).toEqual([]);
@@ -117,7 +117,7 @@ test('a model of which too little could be saved is refused with the reason, and
   const catnap = await start({ models });
   await say(catnap, 'alpha', STORY);
   await say(catnap, 'beta', STORY);
-  expect(catnap.facts('warned').map(({ message }) => message)).toEqual([
+  expect((await catnap.told('warned')).map(({ message }) => message)).toEqual([
     'alpha#0: keep_kv has no effect: its attention looks back through a window, of which llama-server saves too little',
   ]);
   expect(onDisk(folder)).toEqual([]);
@@ -134,7 +134,7 @@ test('a server that has put itself to sleep is not woken for its end', async ({ 
   const printed = readFileSync(join(stateDir(folder), 'logs', log), 'utf8');
   expect(printed).toMatch(/entering sleeping state/);
   expect(printed).not.toMatch(/exiting sleeping state/);
-  expect([onDisk(folder), catnap.facts('warned')]).toEqual([[], []]);
+  expect([onDisk(folder), await catnap.told('warned')]).toEqual([[], []]);
 });
 
 /** More keys in the header, 96 bytes of them, so that the tensors after it stay where their alignment has them. */

@@ -36,7 +36,7 @@ test(
     expect(wrong.flatMap((each) => each.wrong)).toEqual([]);
     // Those who waited for the swap were told so.
     expect(wrong.filter(({ waited }) => waited).length).toBeGreaterThanOrEqual(STREAMS / 2);
-    expect(catnap.facts('swap-finished', { result: 'done' }).length).toBeGreaterThanOrEqual(2);
+    expect((await catnap.told('swap-finished', { result: 'done' })).length).toBeGreaterThanOrEqual(2);
     await catnap.fact('request-ended', { outcome: 'served' }, 2 * STREAMS + 1);
   },
 );

@@ -1,13 +1,13 @@
-import type { Catnap } from '../helpers/catnap.ts';
+import { writeConfig, type Catnap } from '../helpers/catnap.ts';
 import { test } from '../helpers/e2e.ts';
 
 /** Each on the built product: what a user would see of the policy, beside what `fifo` does (swapping.test.ts). */
 const POLICIES = [
-  // It goes on as long as all can still be served in time: 6 s are expected of a swap that was never seen.
-  { policy_type: 'slack', serving_share: 0, max_wait_secs: 7.5 },
-  { policy_type: 'time_slice', min_quantum_ms: 0, tick_interval_ms: 50, max_wait_secs: 1.5 },
+  // It goes on as long as all can still be served in time.
+  { policy_type: 'slack', serving_share: 0 },
+  { policy_type: 'time_slice', min_quantum_ms: 0, tick_interval_ms: 50 },
   // A swap that is seen to cost more than a turn so far is not worth it yet.
-  { policy_type: 'cost_aware', coalesce_window_ms: 600_000, amortization_factor: 1_000, max_wait_secs: 1.5 },
+  { policy_type: 'cost_aware', coalesce_window_ms: 600_000, amortization_factor: 1_000 },
 ] as const;
 
 for (const policy of POLICIES)
@@ -15,11 +15,10 @@ for (const policy of POLICIES)
     expect,
     start,
     llama,
+    folder,
   }) => {
-    const catnap = await start({
-      models: { alpha: await llama.counts(60), beta: await llama.says('I am beta.') },
-      policy,
-    });
+    const models = { alpha: await llama.counts(60), beta: await llama.says('I am beta.') };
+    const catnap = await start({ models, policy: { ...policy, max_wait_secs: 600 } });
     await catnap.chat('alpha');
     const { pid } = await catnap.engine('alpha');
     process.kill(pid, 'SIGSTOP');
@@ -30,9 +29,12 @@ for (const policy of POLICIES)
     // It came later than the one for beta, and has its turn all the same.
     const second = catnap.chat('alpha');
     await catnap.fact('request-granted', { model: 'alpha' }, 3);
-    // Alpha never has nothing to do, and beta's turn comes.
+    expect(await catnap.told('swap-planned', { to: 'beta' })).toEqual([]);
+    // Alpha never has nothing to do, and beta's turn comes: it has waited for longer now than anybody is to wait.
+    writeConfig(folder, { models, policy: { ...policy, max_wait_secs: 0.5 } });
+    expect((await catnap.ask('/v1/admin/reload')).status).toBe(200);
     await catnap.fact('swap-planned', { to: 'beta' });
-    expect(catnap.facts('request-ended', { model: 'alpha' })).toHaveLength(1);
+    expect(await catnap.told('request-ended', { model: 'alpha' })).toHaveLength(1);
     process.kill(pid, 'SIGCONT');
     const replies = await Promise.all([first, second, beta]);
     expect(replies.map(({ status }) => status)).toEqual([200, 200, 200]);

@@ -97,7 +97,7 @@ test('sleepers of every level sleep on through a restart, and come back as they 
   await putAway(catnap);
   expect(await lies(catnap)).toMatchObject(depths);
   for (const kind of ['engine-failed', 'sleep-escalated', 'leftover-reaped', 'warned'])
-    expect(catnap.facts(kind)).toEqual([]);
+    expect(await catnap.told(kind)).toEqual([]);
   expect(lab.ledger.events('refused')).toEqual([]);
 
   // Two asleep, and two awake: those that are frozen do not hear that they are to end, and are waited for.
@@ -143,7 +143,7 @@ test('kept images go with their engines: one that was prepared is withdrawn when
   const [prepared = ''] = imagesIn(images_dir);
   const catnap = await start(config);
   const { text } = await tells(catnap, 'alpha');
-  expect(catnap.facts('engine-started')).toMatchObject([{ savedAt: expect.any(String) }]);
+  expect(await catnap.told('engine-started')).toMatchObject([{ savedAt: expect.any(String) }]);
   const { pid } = await catnap.engine('alpha');
   await tells(catnap, 'beta');
   const asleep = imagesIn(images_dir);

@@ -39,7 +39,7 @@ const catnaps = (folder: string): number[] =>
 async function restarted(catnap: Catnap, folder: string, times: number): Promise<void> {
   await catnap.fact('handed-over', {}, times);
   await catnap.fact('left', {}, times);
-  await waitFor('two to be left', () => catnaps(folder).length === 2, { within: 10_000 });
+  await waitFor('two to be left', () => catnaps(folder).length === 2);
 }
 
 test('a restart leaves engines, streams and the order of an operator as they are, again and again', async ({
@@ -107,11 +107,11 @@ test('a restart leaves engines, streams and the order of an operator as they are
 
 test('a stream goes through a restart whole, and a sleeper sleeps on', async ({ expect, start, folder, llama }) => {
   const lab = new Lab(folder);
+  const flow = lab.flow('beta');
   const models = {
     words: await llama.says('I am words.', { footprint: { gpu_mib: 1 } }),
     alpha: lab.vllm({}, { sleep_level: 1, footprint: { gpu_mib: 9 } }),
-    // A stream of twelve seconds and more.
-    beta: lab.vllm({ tokens: 480, tokenMs: 25 }, { model_path: 'lab/other', footprint: { gpu_mib: 9 } }),
+    beta: lab.vllm({ ...flow, tokenMs: 25 }, { model_path: 'lab/other', footprint: { gpu_mib: 9 } }),
   };
   const catnap = await start({ ...lab.root, ...ROOM, models }, { env: lab.env });
   const said = contentOf((await catnap.chat('alpha')).text);
@@ -130,11 +130,13 @@ test('a stream goes through a restart whole, and a sleeper sleeps on', async ({ 
   expect((await catnap.engine('words')).pid).toBe(llamaServer.pid);
   // It waits for the stream that another process serves.
   const back = catnap.chat('alpha');
+  await catnap.fact('request-arrived', { model: 'alpha' }, 2);
+  flow.end();
   expect(await stream.closed).toBe('whole');
   expect(stream.body).toContain('[DONE]');
   expect(contentOf((await back).text)).toBe(said);
   expect((await catnap.engine('alpha')).pid).toBe(alpha.pid);
-  expect(catnap.facts('swap-finished', { to: 'alpha' }).at(-1)).toMatchObject({ wokenFrom: 1, result: 'done' });
+  expect((await catnap.told('swap-finished', { to: 'alpha' })).at(-1)).toMatchObject({ wokenFrom: 1, result: 'done' });
   expect(lab.ledger.events('refused')).toEqual([]);
 });
 
@@ -165,7 +167,7 @@ test('clients under load meet nothing but an answer, or a 503 that says when to 
   );
   for (const times of [1, 2]) {
     const before = answers.get('200') ?? 0;
-    await waitFor('clients to be served', () => (answers.get('200') ?? 0) > before + 100, { within: 20_000 });
+    await waitFor('clients to be served', () => (answers.get('200') ?? 0) > before + 100, { within: 60_000 });
     catnap.signal('SIGUSR2');
     await restarted(catnap, folder, times);
   }
@@ -174,8 +176,10 @@ test('clients under load meet nothing but an answer, or a 503 that says when to 
   for (const agent of agents) agent.destroy();
   for (const kind of answers.keys()) expect(['200', '503 restarting 1']).toContain(kind);
   const refused = answers.get('503 restarting 1') ?? 0;
-  expect(refused).toBeLessThanOrEqual(2 * clients.length);
   const gaps = catnap.facts('handed-over').map((line) => Math.round(Number(line['gapMs'])));
+  // They come back after a second, and are let in then unless nobody is yet.
+  const most = gaps.reduce((sum, gap) => sum + clients.length * (1 + Math.floor(gap / 1_000)), 0);
+  expect(refused).toBeLessThanOrEqual(most);
   console.log(`gaps of ${gaps.join(' and ')} ms; ${answers.get('200') ?? 0} answered, ${refused} told to come back`);
 });
 
@@ -186,7 +190,8 @@ test('a config that is bad, and a catnap that dies while it takes over, leave ev
   folder,
 }) => {
   const config: ConfigInput = { ...ROOM, models: { alpha: engine() } };
-  const catnap = await start(config);
+  const holds = join(folder, 'holds');
+  const catnap = await start(config, { env: { NODE_OPTIONS: `--import=${beforeMain(folder, holds)}` } });
   const alpha = await pidOf(catnap, 'alpha');
   writeConfig(folder, { ...ROOM, models: { alpha: { backend: 'stub', tokns: 3 } as unknown as ModelInput } });
   const told = await run(['restart', '--url', catnap.url]);
@@ -197,12 +202,12 @@ test('a config that is bad, and a catnap that dies while it takes over, leave ev
   expect((await catnap.get('/metrics')).text).toMatch(/^catnap_restarts_called_off_total 2$/m);
 
   writeConfig(folder, config);
+  writeFileSync(holds, '');
   catnap.signal('SIGUSR2');
-  const comes = await waitFor('another one to come', () => catnaps(folder).find((pid) => pid !== catnap.pid), {
-    within: 10_000,
-  });
+  const comes = await waitFor('another one to come', () => catnaps(folder).find((pid) => pid !== catnap.pid));
   process.kill(comes, 'SIGKILL');
   await catnap.fact('restart-called-off', { by: 'SIGUSR2' }, 2);
+  rmSync(holds);
   expect(await pidOf(catnap, 'alpha')).toBe(alpha);
 
   // It can still be done.
@@ -210,6 +215,14 @@ test('a config that is bad, and a catnap that dies while it takes over, leave ev
   await restarted(catnap, folder, 1);
   expect(await pidOf(catnap, 'alpha')).toBe(alpha);
 });
+
+/** A program that a catnap runs first: it gets no further while there is this file. */
+function beforeMain(folder: string, file: string): string {
+  const program = join(folder, 'before-main.mjs');
+  const still = 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10)';
+  writeFileSync(program, `import { existsSync } from 'node:fs';\nwhile (existsSync('${file}')) ${still};\n`);
+  return program;
+}
 
 test('a catnap that has the engines and cannot listen gives them back', async ({ expect, start, run, folder }) => {
   const holds = join(folder, 'holds');
@@ -269,7 +282,7 @@ test('when the first one is killed, the one that serves ends in order', async ({
   await restarted(catnap, folder, 1);
   catnap.signal('SIGKILL');
   await catnap.exited;
-  await waitFor('both to have ended', () => catnaps(folder).length === 0, { within: 15_000 });
+  await waitFor('both to have ended', () => catnaps(folder).length === 0);
   expect(isAlive(alpha)).toBe(false);
   expect(catnap.facts('stopped')).toHaveLength(1);
 });

@@ -32,7 +32,7 @@ test('a name that nobody has is answered 404 and starts nothing', async ({ expec
   expect(JSON.parse(text).error).toMatchObject({ code: 'model_not_found', param: 'model' });
   expect(JSON.parse(text).error.message).toContain('GET /v1/models');
   expect(await catnap.model('alpha')).toMatchObject({ runtime_state: 'unloaded' });
-  expect(catnap.facts('swap-planned')).toEqual([]);
+  expect(await catnap.told('swap-planned')).toEqual([]);
 });
 
 const USER = [{ role: 'user', content: 'Hello' }];

@@ -10,11 +10,10 @@ test('SIGTERM lets in nobody new, and ends once what runs and what waits is answ
   start,
   llama,
 }) => {
-  const catnap = await start({ models: { alpha: await llama.counts(1_000), beta: await llama.says('I am beta.') } });
-  await catnap.chat('alpha', { max_tokens: 1 });
-  const { pid } = await catnap.engine('alpha');
+  const valve = llama.valved();
+  const alpha = await llama.counts(1_000, { llama_server_command: valve.command });
+  const catnap = await start({ models: { alpha, beta: await llama.says('I am beta.') } });
   const running = await (await catnap.stream('alpha')).begun();
-  process.kill(pid, 'SIGSTOP');
   const waiting = catnap.chat('beta');
   await catnap.fact('swap-planned', { to: 'beta' });
   expect((await catnap.get('/readyz')).status).toBe(200);
@@ -29,7 +28,7 @@ test('SIGTERM lets in nobody new, and ends once what runs and what waits is answ
     expect([status, JSON.parse(text).error.code]).toEqual([503, 'shutting_down']);
     expect(Number(headers['retry-after'])).toBeGreaterThanOrEqual(1);
   }
-  process.kill(pid, 'SIGCONT');
+  valve.open();
   expect(await running.closed).toBe('whole');
   expect(running.said.endsWith(' 999 1000')).toBe(true);
   expect(JSON.parse((await waiting).text).choices[0].message.content).toBe('I am beta.');

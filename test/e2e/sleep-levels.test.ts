@@ -36,7 +36,7 @@ test('models at their levels make room for each other and come back as they were
   expect((await catnap.model('alpha')).engines).toMatchObject([{ pid }]);
   expect(await says(catnap, 'alpha')).toBe(before);
   expect((await catnap.engine('alpha')).pid).toBe(pid);
-  expect(catnap.facts('swap-finished', { to: 'alpha' }).at(-1)).toMatchObject({ wokenFrom: 1, result: 'done' });
+  expect((await catnap.told('swap-finished', { to: 'alpha' })).at(-1)).toMatchObject({ wokenFrom: 1, result: 'done' });
   expect(lab.ledger.events('refused')).toEqual([]);
 });
 
@@ -64,9 +64,9 @@ test('a start that runs out of memory is tried once more when a sleeper has gone
   // It fits, but not beside what alpha keeps in its sleep.
   expect(await says(catnap, 'large')).toMatch(/^\w/);
   expect(held(lab)).toEqual([]);
-  const [short] = catnap.facts('start-short-of-memory', { model: 'large' });
+  const [short] = await catnap.told('start-short-of-memory', { model: 'large' });
   expect(short).toMatchObject({ from: ['alpha'], reason: expect.stringContaining('out of memory') });
-  expect(catnap.facts('swap-finished', { to: 'large' })).toMatchObject([{ result: 'done' }]);
+  expect(await catnap.told('swap-finished', { to: 'large' })).toMatchObject([{ result: 'done' }]);
   // Nobody could make room for this one: it is told as it is, after one try.
   expect(await says(catnap, 'huge')).toMatch(/^503 .*there is not enough memory for it/);
   const metrics = new Metrics((await catnap.get('/metrics')).text);

@@ -54,10 +54,10 @@ test('stages do not wait for each other, whoever was cut is asked again, and the
   };
   const config = (policy: ConfigInput['policy']): ConfigInput => ({
     stages: { main: {}, side: {} },
-    policy: { drain_timeout_secs: 0.3, ...policy },
+    policy,
     models,
   });
-  const catnap = await start(config({ max_parallel_loads: 1 }));
+  const catnap = await start(config({ max_parallel_loads: 1, drain_timeout_secs: 0.3 }));
   const reload = async (policy: ConfigInput['policy']): Promise<void> => {
     writeConfig(folder, config(policy));
     expect((await catnap.ask('/v1/admin/reload', {})).status).toBe(200);
@@ -72,7 +72,7 @@ test('stages do not wait for each other, whoever was cut is asked again, and the
   await ok('gamma');
   await ok('tiny');
   expect(await catnap.model('alpha')).toMatchObject({ runtime_state: 'loaded', runtime_inflight: 1 });
-  expect(catnap.facts('swap-planned').map(({ to, from }) => [to, from])).toEqual([
+  expect((await catnap.told('swap-planned')).map(({ to, from }) => [to, from])).toEqual([
     ['alpha', []],
     ['gamma', []],
     ['tiny', []],
@@ -92,8 +92,9 @@ test('stages do not wait for each other, whoever was cut is asked again, and the
   // One model loads at a time, on all stages together, until the config says otherwise.
   const third = catnap.chat('delta');
   await expect.poll(() => catnap.model('delta')).toMatchObject({ waits_for_loads: true, queue_depth: 1 });
-  expect(catnap.facts('engine-moved', { model: 'delta' })).toEqual([]);
+  expect(await catnap.told('engine-moved', { model: 'delta' })).toEqual([]);
   delta.open();
+  // Nobody is cut any more, however long it takes.
   await reload({ max_parallel_loads: 2 });
   expect((await third).status).toBe(200);
   expect(await catnap.model('beta')).toMatchObject({ runtime_state: 'loading' });
@@ -104,17 +105,17 @@ test('stages do not wait for each other, whoever was cut is asked again, and the
   await catnap.fact('request-granted', { model: 'alpha' }, 3);
   alpha.release();
   expect((await cut).status).toBe(200);
-  expect(catnap.facts('request-arrived', { model: 'alpha' })).toHaveLength(2);
-  expect(catnap.facts('request-returned')).toHaveLength(1);
-  expect(catnap.facts('engine-started', { model: 'tiny' })).toHaveLength(1);
+  expect(await catnap.told('request-arrived', { model: 'alpha' })).toHaveLength(2);
+  expect(await catnap.told('request-returned')).toHaveLength(1);
+  expect(await catnap.told('engine-started', { model: 'tiny' })).toHaveLength(1);
 
   // Nobody asks for anything, so the hardware goes back to beta, and nobody asked for it.
-  const asked = catnap.facts('request-arrived').length;
+  const asked = (await catnap.told('request-arrived')).length;
   await reload({ idle_target: 'beta', idle_target_after_secs: 0.2 });
   await catnap.fact('swap-finished', { to: 'beta', result: 'done' }, 2);
   expect(await catnap.model('beta')).toMatchObject({ runtime_state: 'loaded', is_loaded: true });
   expect(await catnap.model('tiny')).toMatchObject({ is_loaded: true });
-  expect(catnap.facts('request-arrived')).toHaveLength(asked);
+  expect(await catnap.told('request-arrived')).toHaveLength(asked);
 });
 
 test('x-catnap-next is not passed on, and changes nothing about the request', async ({
@@ -144,6 +145,6 @@ test('x-catnap-next is not passed on, and changes nothing about the request', as
   expect(seen).toHaveLength(4);
   expect(seen.flat().filter((name) => name.startsWith('x-catnap'))).toEqual([]);
   // It is no wish for a turn.
-  expect(catnap.facts('swap-planned').filter(({ to }) => to === 'gamma')).toEqual([]);
+  expect((await catnap.told('swap-planned')).filter(({ to }) => to === 'gamma')).toEqual([]);
   expect(await catnap.model('gamma')).toMatchObject({ runtime_state: 'unloaded' });
 });

@@ -28,6 +28,6 @@ test(
     expect(swaps).toBeGreaterThanOrEqual(SWAPS);
     // It was a storm.
     expect([faults > SWAPS / 20, answered >= SWAPS]).toEqual([true, true]);
-    expect(catnap.facts('sleep-escalated').length).toBeGreaterThan(0);
+    expect((await catnap.told('sleep-escalated')).length).toBeGreaterThan(0);
   },
 );

@@ -1,5 +1,5 @@
 import type { Reply } from '../helpers/client.ts';
-import { chatBody } from '../helpers/catnap.ts';
+import { chatBody, JSON_BODY, writeConfig } from '../helpers/catnap.ts';
 import { test } from '../helpers/e2e.ts';
 import { errorIn, EventStream, LONG } from '../helpers/event-stream.ts';
 
@@ -18,11 +18,10 @@ test('a stream is never cut by a request for another model, which is answered ri
   start,
   llama,
 }) => {
-  const catnap = await start({ models: { alpha: await llama.counts(1_000), beta: await llama.says(BETA) } });
-  await catnap.chat('alpha', { max_tokens: 1 });
-  const { pid } = await catnap.engine('alpha');
+  const valve = llama.valved();
+  const alpha = await llama.counts(1_000, { llama_server_command: valve.command });
+  const catnap = await start({ models: { alpha, beta: await llama.says(BETA) } });
   const stream = await (await catnap.stream('alpha')).begun();
-  freeze(pid);
   const beta = catnap.chat('beta');
   await catnap.fact('swap-planned', { to: 'beta' });
 
@@ -34,7 +33,7 @@ test('a stream is never cut by a request for another model, which is answered ri
   expect(swap).toMatchObject({ from: ['alpha'], to: 'beta' });
   expect(stream.over).toBe(false);
 
-  thaw(pid);
+  valve.open();
   expect(await stream.closed).toBe('whole');
   expect(stream.said).toBe(numbers(1_000));
   expect(stream.body.endsWith('data: [DONE]\n\n')).toBe(true);
@@ -47,18 +46,20 @@ test('requests are served in the order of their arrival, in batches', async ({ e
   await catnap.chat('alpha');
   const { pid } = await catnap.engine('alpha');
   freeze(pid);
-  const served: string[] = [];
-  const asked: Promise<unknown>[] = [];
+  const asked: Promise<Reply>[] = [];
   for (const [at, name] of ['alpha', 'alpha', 'beta', 'alpha', 'beta', 'alpha'].entries()) {
-    asked.push(catnap.chat(name).then(({ status }) => served.push(`${name} ${at} ${status}`)));
+    const headers = { ...JSON_BODY, 'x-request-id': `${name}-${at}` };
+    asked.push(catnap.ask('/v1/chat/completions', { body: chatBody(name), headers }));
     // The first of alpha came before.
     const before = catnap.facts('request-arrived', { model: name }).length;
     await catnap.fact('request-arrived', { model: name }, before + 1);
   }
   thaw(pid);
-  await Promise.all(asked);
+  const replies = await Promise.all(asked);
+  expect(replies.map(({ status }) => status)).toEqual(asked.map(() => 200));
   // Alpha's second came before anybody wanted beta, the others did not. All of beta's had come when it was its turn.
-  expect(served).toEqual(['alpha 0 200', 'alpha 1 200', 'beta 2 200', 'beta 4 200', 'alpha 3 200', 'alpha 5 200']);
+  const [, ...served] = (await catnap.told('request-ended')).map(({ id }) => id);
+  expect(served).toEqual(['alpha-0', 'alpha-1', 'beta-2', 'beta-4', 'alpha-3', 'alpha-5']);
 });
 
 test('ten first requests for a cold model start it once', async ({ expect, start, llama }) => {
@@ -74,28 +75,28 @@ test('ten first requests for a cold model start it once', async ({ expect, start
   await expect.poll(async () => (await row()).oldest_wait_secs).toBeGreaterThan(0.4);
   gate.open();
   expect((await Promise.all(asked)).map(answerIn)).toEqual(Array.from({ length: 10 }, () => 'I am alpha.'));
-  expect(catnap.facts('engine-started')).toHaveLength(1);
-  expect(catnap.facts('swap-planned')).toHaveLength(1);
+  expect(await catnap.told('engine-started')).toHaveLength(1);
+  expect(await catnap.told('swap-planned')).toHaveLength(1);
 });
 
 test('a request whose client left while it waited causes no swap', async ({ expect, start, llama }) => {
-  const catnap = await start({ models: { alpha: await llama.counts(1_000), beta: await llama.says(BETA) } });
-  await catnap.chat('alpha', { max_tokens: 1 });
-  const { pid } = await catnap.engine('alpha');
+  const valve = llama.valved();
+  const alpha = await llama.counts(1_000, { llama_server_command: valve.command });
+  const catnap = await start({ models: { alpha, beta: await llama.says(BETA) } });
   const stream = await (await catnap.stream('alpha')).begun();
-  freeze(pid);
+  const { pid } = await catnap.engine('alpha');
   const leaving = new AbortController();
   const beta = EventStream.open(catnap.port, '/v1/chat/completions', chatBody('beta'), leaving.signal);
   await catnap.fact('swap-planned', { to: 'beta' });
   leaving.abort();
   await expect(beta).rejects.toThrow();
   await catnap.fact('swap-finished', { to: 'beta', result: 'withdrawn' });
-  thaw(pid);
+  valve.open();
   expect(await stream.closed).toBe('whole');
   expect(stream.said).toBe(numbers(1_000));
   expect((await catnap.chat('alpha', { max_tokens: 1 })).status).toBe(200);
   expect((await catnap.engine('alpha')).pid).toBe(pid);
-  expect(catnap.facts('engine-moved', { model: 'beta' })).toEqual([]);
+  expect(await catnap.told('engine-moved', { model: 'beta' })).toEqual([]);
 });
 
 test('a start goes on when the client that caused it leaves', async ({ expect, start, llama }) => {
@@ -161,19 +162,25 @@ test('who waits too long or finds the line full is told when to come back, and c
   expect,
   start,
   llama,
+  folder,
 }) => {
-  const catnap = await start({
-    models: { alpha: await llama.counts(200), beta: await llama.says(BETA) },
-    policy: { request_timeout_secs: 2, max_waiting: 1 },
-  });
+  const models = { alpha: await llama.counts(200), beta: await llama.says(BETA) };
+  const catnap = await start({ models, policy: { max_waiting: 1 } });
   await catnap.chat('alpha', { max_tokens: 1 });
   const { pid } = await catnap.engine('alpha');
   const stream = await (await catnap.stream('alpha', LONG)).begun();
   freeze(pid);
-  const waiting = catnap.chat('beta');
+  const leaving = new AbortController();
+  const waiting = EventStream.open(catnap.port, '/v1/chat/completions', chatBody('beta'), leaving.signal);
   await catnap.fact('swap-planned', { to: 'beta' });
   const full = await catnap.chat('beta');
-  const late = await waiting;
+  leaving.abort();
+  await expect(waiting).rejects.toThrow();
+  await catnap.fact('request-ended', { outcome: 'abandoned' });
+
+  writeConfig(folder, { models, policy: { max_waiting: 1, request_timeout_secs: 0.5 } });
+  expect((await catnap.ask('/v1/admin/reload')).status).toBe(200);
+  const late = await catnap.chat('beta');
   for (const [reply, status, code] of [
     [full, 429, 'lane_full'],
     [late, 503, 'wait_timeout'],
@@ -186,5 +193,5 @@ test('who waits too long or finds the line full is told when to come back, and c
   thaw(pid);
   stream.leave();
   expect(answerIn(await catnap.chat('alpha'))).toBe(numbers(200));
-  expect(catnap.facts('engine-moved', { model: 'beta' })).toEqual([]);
+  expect(await catnap.told('engine-moved', { model: 'beta' })).toEqual([]);
 });

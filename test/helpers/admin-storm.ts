@@ -68,12 +68,11 @@ export type StormTerms = {
 
 /** Operators, clients and lookers-on at once, each after a sequence of its own. Every answer must be one of those that are allowed, and come. */
 export async function adminStorm(catnap: Catnap, { secs, seed, besides }: StormTerms): Promise<StormEnd> {
-  const all = new Crowd(secs);
+  const enough = 2 * secs + 1;
+  const all = new Crowd(secs, { request: enough, order: enough, ...(besides !== undefined && { reload: secs + 1 }) });
   const { wrong } = all;
   const allowed = besides === undefined ? ALLOWED : new Set([...ALLOWED, '404 model_not_found']);
-  let sent = 0;
   let left = 0;
-  let orders = 0;
 
   const operator = async (random: Random): Promise<void> => {
     while (all.goesOn) {
@@ -82,7 +81,7 @@ export async function adminStorm(catnap: Catnap, { secs, seed, besides }: StormT
       const { method, path, body } = order;
       const asking: Asking = { method, headers: JSON_BODY, ...(body && { body: JSON.stringify(body) }) };
       const reply = await all.bounded(what, catnap.ask(path, asking));
-      orders++;
+      all.did('order');
       if (reply !== undefined) wrong.push(...flaws(what, reply, order));
     }
   };
@@ -90,7 +89,7 @@ export async function adminStorm(catnap: Catnap, { secs, seed, besides }: StormT
   const client = async (random: Random): Promise<void> => {
     while (all.goesOn) {
       const model = random.pick(MODELS);
-      sent++;
+      all.did('request');
       const stream = random.chance(0.4);
       const what = `${stream ? 'stream' : 'chat'} of ${model}`;
       const leave = random.chance(0.2) ? AbortSignal.timeout(random.int(1, 60)) : undefined;
@@ -115,7 +114,7 @@ export async function adminStorm(catnap: Catnap, { secs, seed, besides }: StormT
   const crowd = [client, client, client, client, operator, operator, operator, looker, looker];
   const acts = besides === undefined ? crowd : [...crowd, (random: Random) => besides(all, random)];
   await Promise.all(acts.map((act, at) => act(new Random(seed * 100 + at))));
-  return { wrong, sent, left, orders };
+  return { wrong, sent: all.times('request'), left, orders: all.times('order') };
 }
 
 const LOOKS = [

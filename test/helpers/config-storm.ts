@@ -48,18 +48,17 @@ export async function editor(
   { config, keep, folder }: { config: ConfigInput; keep: readonly string[]; folder: string },
   random: Random,
 ): Promise<number> {
-  let reloads = 0;
   while (crowd.goesOn) {
     const { config: next, may } = vary(config, keep, random);
     writeConfig(folder, next);
     if (random.chance(0.2)) catnap.signal('SIGHUP');
     else await reload(crowd, catnap, random.chance(0.3) ? '?now=true' : '', may);
-    reloads++;
+    crowd.did('reload');
     await pause(random.int(0, 40));
   }
   writeConfig(folder, config);
   await reload(crowd, catnap, '', [200, undefined]);
-  return reloads;
+  return crowd.times('reload');
 }
 
 async function reload(crowd: Crowd, catnap: Catnap, query: string, [status, code]: Answer): Promise<void> {

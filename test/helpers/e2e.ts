@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { test as base } from 'vitest';
@@ -9,6 +9,8 @@ import { requireLlama } from './llama.ts';
 import { countModel, randomModel, sayModel } from './models.ts';
 import { killSurvivors, noSurvivors, testFolder } from './survivors.ts';
 import { waitFor } from './wait-for.ts';
+
+const VALVE = join(import.meta.dirname, '../fixtures/valve.ts');
 
 type LlamaInput = Extract<ModelInput, { backend: 'llama_server' }>;
 type More = Partial<Omit<LlamaInput, 'backend' | 'model_path'>>;
@@ -25,6 +27,8 @@ export type Llama = {
   file(path: string, more?: More): LlamaInput;
   /** A command that is llama-server, but starts no model until it is let. */
   gated(): Gate;
+  /** A command that is llama-server, but whose streams stop after their first words until they are let go on. */
+  valved(): Gate;
 };
 
 export type Gate = { readonly command: string; open(): void };
@@ -79,6 +83,7 @@ export const test = base
           ...more,
         }),
       gated: () => gateBefore(server, join(folder, 'gated-llama-server')),
+      valved: () => valveBehind(server, join(folder, 'valved-llama-server')),
     };
   })
   .extend('launch', async ({ folder, onTestFailed }, { onCleanup }): Promise<Launch> => {
@@ -117,11 +122,19 @@ function gateBefore(server: string, command: string): Gate {
   return { command, open: () => writeFileSync(`${command}.open`, '') };
 }
 
+function valveBehind(server: string, command: string): Gate {
+  const file = `${command}.held`;
+  writeFileSync(file, '');
+  const valved = `case "$*" in *--port*) exec '${process.execPath}' '${VALVE}' '${file}' '${server}' "$@" ;; esac`;
+  writeFileSync(command, `#!/bin/sh\n${valved}\nexec '${server}' "$@"\n`, { mode: 0o755 });
+  return { command, open: () => rmSync(file) };
+}
+
 /** Stops one that still runs. It has nothing to do any more, so it ends soon and well; what it leaves is the folder's to find. */
 async function endWell(catnap: Catnap): Promise<void> {
   if (catnap.ended) return;
   catnap.signal('SIGTERM');
-  await waitFor('catnap to end when it is told to', () => catnap.ended, { within: 20_000 }).catch((error: unknown) => {
+  await waitFor('catnap to end when it is told to', () => catnap.ended, { within: 60_000 }).catch((error: unknown) => {
     catnap.signal('SIGKILL');
     throw error;
   });
@@ -138,7 +151,7 @@ async function nothingLeft(catnap: Catnap, folder: string): Promise<void> {
   }
   // A stranger's connection may have the number for a moment; what was left behind has it for good.
   for (const port of [catnap.port, ...engines.map((line) => Number(line['port']))])
-    await waitFor(`port ${port} to be free`, () => isFree(port), { within: 10_000 });
+    await waitFor(`port ${port} to be free`, () => isFree(port));
   const records = readdirSync(join(stateDir(folder), 'engines'));
   if (records.length > 0) throw new Error(`still recorded as running: ${records.join(', ')}`);
 }

@@ -96,6 +96,7 @@ async function playRow(catnap: Catnap, lab: Lab, { name, well, full }: Subject, 
   if (said !== well) wrong.push(`it answers ${said}`);
   if (memoryOf(lab, name) !== full) wrong.push(`it holds ${memoryOf(lab, name)} when it is back`);
   for (const point of unmet(lab, name, fault)) wrong.push(`${point} did not happen`);
+  await catnap.hearAll();
   const log = catnap.lines.slice(from).filter((line) => line['model'] === name && line.level !== 'debug');
   if (told !== undefined && !log.some(({ msg }) => told.test(msg)))
     wrong.push(`not told: ${String(told)} but ${log.map(({ msg }) => msg).join(' / ')}`);

@@ -55,5 +55,5 @@ export async function allAsSaid(
   expect(table(seen)).toEqual(table(lanes.map(({ rows }) => rows.map(inWords))));
   expect(lab.ledger.events('refused')).toEqual([]);
   const metrics = new Metrics((await catnap.get('/metrics')).text);
-  expect(metrics.value('catnap_escalations_total')).toBe(catnap.facts('sleep-escalated').length);
+  expect(metrics.value('catnap_escalations_total')).toBe((await catnap.told('sleep-escalated')).length);
 }

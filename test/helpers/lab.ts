@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ConfigInput, ModelInput } from '../../src/config/schema.ts';
@@ -83,6 +83,13 @@ export class Lab {
         ...(this.#criu !== undefined && { criu_path: this.tool('criu'), images_dir: join(this.#folder, 'images') }),
       },
     };
+  }
+
+  /** What makes the streams of a model go on until they are let end. */
+  flow(name: string): { readonly flowWhile: string; end(): void } {
+    const flowWhile = join(this.#folder, `${name}.flows`);
+    writeFileSync(flowWhile, '');
+    return { flowWhile, end: () => rmSync(flowWhile) };
   }
 
   /** A model on the vLLM that is not there. */

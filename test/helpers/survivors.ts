@@ -21,7 +21,7 @@ export function survivors(text: string): readonly { readonly pid: number; readon
 }
 
 /** Waits until nobody is left and rejects with who is. What has been signalled may still be on its way out. */
-export async function noSurvivors(text: string, within = 5_000): Promise<void> {
+export async function noSurvivors(text: string, within = 30_000): Promise<void> {
   await waitFor('the end of every process', () => survivors(text).length === 0, { within }).catch(() => {
     const left = survivors(text).map(({ pid, command }) => `${pid} ${command}`);
     throw new Error(`left running: ${left.join('; ')}`);

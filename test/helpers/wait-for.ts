@@ -10,7 +10,7 @@ type Wait = {
 export async function waitFor<T>(
   what: string,
   look: () => T | undefined | false | Promise<T | undefined | false>,
-  { within = 10_000, every = 10 }: Wait = {},
+  { within = 30_000, every = 10 }: Wait = {},
 ): Promise<T> {
   const deadline = performance.now() + within;
   for (;;) {
