@@ -32,6 +32,7 @@ export class Run {
   readonly #stateDir: string;
   #opening: Promise<Serving> | undefined;
   #serving: Serving | undefined;
+  #isOrphan = false;
   readonly #stopListening: () => void;
 
   constructor(config: Config, setting: Setting) {
@@ -74,6 +75,7 @@ export class Run {
   /** The process that was started first is gone, and with it whoever would hear how this one ends. */
   readonly orphaned = (): void => {
     if (this.#serving?.isAfter === true) process.exit(EXIT.failed);
+    this.#isOrphan = true;
     this.#then((serving) => this.#stop(serving, 'the end of its parent process'));
   };
 
@@ -85,7 +87,8 @@ export class Run {
       after: () => this.#after(),
       stop: (by) => this.#then((serving) => this.#stop(serving, by)),
       left: () => this.#left(),
-      fatal: this.#crash,
+      // Nobody can say any more which of two has the engines: the one that has them ends them.
+      fatal: (error) => (this.#isOrphan ? process.exit(EXIT.failed) : this.#crash(error)),
       open: (how) =>
         App.open({
           ...this.#setting,

@@ -29,11 +29,15 @@ const WHY = 'catnap restarts, and keeps its models as they are';
 /** How soon whoever is sent away may come back. */
 const AGAIN_MS = 1_000;
 
-/** How a stage hands its engines on: it begins nothing new, and once none of them is on its way it lets go of all. */
+/**
+ * How a stage hands its engines on: it begins nothing new, and once none of them is on its way it lets go of all. Only their own catnap can let suspended
+ * requests go on, so before that their models come back, in turns as ever, and nobody else is suspended.
+ */
 export class Standstill {
   readonly #turns: Turns;
   readonly #replies: Replies;
   #isAsked = false;
+  #stands = false;
   #hasLetGo = false;
 
   constructor(turns: Turns, replies: Replies) {
@@ -45,6 +49,11 @@ export class Standstill {
     return this.#isAsked;
   }
 
+  /** Whether nothing new begins. */
+  get stands(): boolean {
+    return this.#stands;
+  }
+
   /** From then on nothing is decided any more. */
   get hasLetGo(): boolean {
     return this.#hasLetGo;
@@ -53,16 +62,19 @@ export class Standstill {
   /** Whether that is all that comes of the event: after it has let go, nothing else does. */
   takes(event: StageEvent, members: ReadonlyMap<ModelId, Member>, now: Millis): boolean {
     if (this.#hasLetGo) this.#answer(event, members, now);
-    else if (event.kind === 'standstill-asked') this.#ask(now);
-    else if (event.kind === 'standstill-over') this.#isAsked = false;
+    else if (event.kind === 'standstill-asked') this.#isAsked = true;
+    else if (event.kind === 'standstill-over') this.#isAsked = this.#stands = false;
     else if (event.kind === 'let-go') this.#letGo(members.values(), now);
     return this.#hasLetGo;
   }
 
-  /** Swaps that have not begun to bring anybody in are given up; those that make room for them stay. */
-  #ask(now: Millis): void {
-    this.#isAsked = true;
+  /** True when it stands still from now on. Swaps that have not begun to bring anybody in are given up then; those that make room for them stay. */
+  begin(members: ReadonlyMap<ModelId, Member>, now: Millis): boolean {
+    if (!this.#isAsked || this.#stands) return false;
+    for (const { frozen } of members.values()) if (frozen.size > 0) return false;
+    this.#stands = true;
     this.#withdraw(now);
+    return true;
   }
 
   #letGo(members: Iterable<Member>, now: Millis): void {
@@ -89,13 +101,9 @@ export class Standstill {
   }
 }
 
-/**
- * Whether no engine of a member is on its way anywhere. Those that were called are of one that is entering. One with suspended requests has to come
- * back, since only its own catnap can let them go on.
- */
+/** Whether no engine of a member is on its way anywhere. Those that were called are of one that is entering. */
 export function isStill(member: Member): boolean {
-  const { part, phases, frozen } = member;
-  if (frozen.size > 0) return false;
+  const { part, phases } = member;
   if (part.kind === 'entering' || (part.kind === 'leaving' && !member.isAway(part.goal))) return false;
   return [...phases.values()].every((phase) => phase.kind === 'awake' || atRest(phase));
 }

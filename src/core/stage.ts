@@ -88,7 +88,7 @@ export class Stage {
 
   /** Whether no engine is on its way anywhere, and none will be until it is told to go on. */
   get isStill(): boolean {
-    return this.#standstill.isAsked && [...this.#members.values()].every(isStill);
+    return this.#standstill.stands && [...this.#members.values()].every(isStill);
   }
 
   /** Whether a request for this model that came now would be granted at once: nobody is before it, and no swap is due. */
@@ -275,6 +275,7 @@ export class Stage {
 
   /** The only place that moves the stage. Each round lets go, lets in, serves and then asks the policy, until it wants no more. */
   #advance(now: Millis): void {
+    this.#standstill.begin(this.#members, now);
     for (let rounds = 0; ; rounds++) {
       invariant(rounds <= 3 * this.#members.size + 3, 'the stage does not come to rest');
       for (const member of this.#candidates.overdue(now)) this.#stirring.add(member);
@@ -284,12 +285,13 @@ export class Stage {
       this.#close(now);
       // Who stays after all serves on when the policy has been asked: somebody else may have been waiting for longer.
       const asksFirst = this.#letStay(now);
-      if (!this.#standstill.isAsked) this.#entrance.letIn(this.#shared, this.#options.overlap, now);
+      if (!this.#standstill.stands) this.#entrance.letIn(this.#shared, this.#options.overlap, now);
       if (!asksFirst) for (const member of this.#stirring) this.#goOn(member, now);
+      const hasStood = this.#standstill.begin(this.#members, now);
       for (const member of this.#stirring) this.#candidates.update(member, now);
       this.#demotions.advance(now);
       for (const member of this.#stirring) this.#candidates.update(member, now);
-      if (!this.#decide(now) && !asksFirst) break;
+      if (!this.#decide(now) && !asksFirst && !hasStood) break;
     }
     for (const member of this.#stirring) {
       this.#demotions.note(member, now);
@@ -357,7 +359,8 @@ export class Stage {
       const leaver = this.#member(model);
       const { part } = leaver;
       invariant(part.kind === 'on', `${model} cannot be sent off while ${part.kind}`);
-      if (comesBack(leaver, this.mode) && this.#turns.freeze(leaver, swap, () => this.#seq++, now)) continue;
+      const mayFreeze = comesBack(leaver, this.mode) && !this.#standstill.isAsked;
+      if (mayFreeze && this.#turns.freeze(leaver, swap, () => this.#seq++, now)) continue;
       const waitsForSome = this.#options.drains && decision.batch === 'earlier';
       const batch = waitsForSome && first !== undefined ? Batch.endingBefore(first, part.from, this.#seq) : Batch.none;
       this.#turns.drain(leaver, part, { goal: leaver.awayTo(leaver.sleepLevel), for: swap, batch, now });
@@ -367,13 +370,8 @@ export class Stage {
   }
 
   #goHome(now: Millis): Decision {
-    const scene = {
-      target: this.#options.idleTarget,
-      members: this.#members,
-      mode: this.mode,
-      begins: this.begins,
-      now,
-    };
+    const { mode, begins } = this;
+    const scene = { target: this.#options.idleTarget, members: this.#members, mode, begins, now };
     return this.#homing.ask(scene, this.#stirring, () =>
       this.#sights.of({ ...this.#options, capacity: this.#shared }, now),
     );
@@ -383,7 +381,7 @@ export class Stage {
     const { free, size } = this.#candidates;
     if (size === 0) return this.accepting ? this.#goHome(now) : stay;
     this.#homing.disturb();
-    if (this.#standstill.isAsked) return stay;
+    if (this.#standstill.stands) return stay;
     // Whoever needs no room stands in nobody's way, and nobody in theirs.
     return free === undefined
       ? this.#options.policy(this.#sights.of({ ...this.#options, capacity: this.#shared }, now))

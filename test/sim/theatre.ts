@@ -30,6 +30,7 @@ export class Theatre {
   readonly #rules: (model: ModelId) => EngineRules;
   readonly #mail: StageEvent[] = [];
   #handling = false;
+  #isToStand = false;
   #standsStill = false;
 
   constructor(core: CoreUnderTest, options: StageOptions, rules: (model: ModelId) => EngineRules, hooks: Hooks) {
@@ -50,7 +51,12 @@ export class Theatre {
     return this.stage.isStill && [...this.#seats.values()].every(rests);
   }
 
-  /** Whether it was told to, and has not been told that it is over. */
+  /** Whether it was told to stand still, and has not been told that it is over. */
+  get isToStand(): boolean {
+    return this.#isToStand;
+  }
+
+  /** The same, and nobody has been suspended any more since. */
   get standsStill(): boolean {
     return this.#standsStill;
   }
@@ -71,7 +77,7 @@ export class Theatre {
     }
     const models = Array.from(members.values(), (member) => handedMember(member, (id) => this.engine(id)));
     this.#stage = new this.#core.Stage(options);
-    this.#standsStill = false;
+    this.#isToStand = this.#standsStill = false;
     this.#seat(options.models);
     this.post({ kind: 'handed-over', mode, models, anew });
     return running;
@@ -123,11 +129,17 @@ export class Theatre {
     for (const id of this.engines) if (this.#seats.has(id)) this.step(id, { kind: 'time-passed' });
   }
 
+  #stand(): void {
+    this.#standsStill ||= this.#isToStand && [...this.stage.members.values()].every(({ frozen }) => frozen.size === 0);
+  }
+
   #handle(event: StageEvent): void {
-    if (event.kind === 'standstill-asked') this.#standsStill = true;
-    if (event.kind === 'standstill-over') this.#standsStill = false;
+    if (event.kind === 'standstill-asked') this.#isToStand = true;
+    if (event.kind === 'standstill-over') this.#isToStand = this.#standsStill = false;
+    this.#stand();
     if (event.kind === 'models-set') this.#seat(event.options.models);
     const effects = this.stage.handle(event, this.#hooks.now());
+    this.#stand();
     this.#hooks.handled(event, effects);
     for (const effect of effects) {
       this.#hooks.effect(effect);

@@ -1,7 +1,7 @@
 import type { PartKind } from '../../../src/core/cast.ts';
 import type { EngineId } from '../../../src/core/kinds.ts';
 import type { Member } from '../../../src/core/member.ts';
-import type { StageEvent } from '../../../src/core/stage-events.ts';
+import type { StageEffect, StageEvent } from '../../../src/core/stage-events.ts';
 import { must } from '../violation.ts';
 import { describe, loadsAreTaken, trulyAtRest, type Checker, type Scene } from './checker.ts';
 
@@ -11,18 +11,26 @@ export class ProgressChecker implements Checker {
   /** Engines that had died when their model changed hands, and which it drains without. */
   #lost = new Set<EngineId>();
 
+  #stoodStill = false;
+
   constructor(scene: Scene) {
     this.#scene = scene;
   }
 
   handled(event: StageEvent): void {
-    if (event.kind === 'standstill-asked') this.#nobodyIs('summoned');
+    const { standsStill } = this.#scene.theatre;
+    if (standsStill && !this.#stoodStill) this.#nobodyIs('summoned');
+    this.#stoodStill = standsStill;
     if (event.kind === 'let-go') this.#nobodyIs('entering');
     if (event.kind !== 'handed-over') return;
     const { theatre } = this.#scene;
     const draining = [...theatre.stage.members.values()].filter(({ part }) => part.kind === 'draining');
     const engines = draining.flatMap(({ terms }) => terms.engines);
     this.#lost = new Set(engines.filter((engine) => theatre.atRest(engine)));
+  }
+
+  effect({ kind }: StageEffect): void {
+    must(kind !== 'freeze' || !this.#scene.theatre.isToStand, 'requests are suspended, and another catnap is to come');
   }
 
   /** Before others take over. */

@@ -8,8 +8,8 @@ const stage = of('stage.ts', where);
 export const HANDOVER: readonly Mutant[] = [
   handover(
     'a swap that has not begun goes on while all stands still',
-    'this.#isAsked = true;\n    this.#withdraw(now);',
-    'this.#isAsked = true;',
+    'this.#stands = true;\n    this.#withdraw(now);',
+    'this.#stands = true;',
   ),
   of('handover.ts', { handovers: true, extras: true, reloads: true, urgency: true })(
     'a start that was to be tried once more is left open',
@@ -29,8 +29,18 @@ export const HANDOVER: readonly Mutant[] = [
   handover('the stage never goes on after it stood still', "event.kind === 'standstill-over') this", 'false) this'),
   of('handover.ts', { handovers: true, freezes: true, policy: 'slack' })(
     'it is handed over with suspended requests',
-    'if (frozen.size > 0) return false;',
+    'for (const { frozen } of members.values()) if (frozen.size > 0) return false;',
     '',
+  ),
+  of('stage.ts', { handovers: true, freezes: true, policy: 'slack' })(
+    'requests are suspended while it is to be handed over',
+    'comesBack(leaver, this.mode) && !this.#standstill.isAsked;',
+    'comesBack(leaver, this.mode);',
+  ),
+  of('stage.ts', { handovers: true, freezes: true, policy: 'slack' })(
+    'it stands still too late for anybody to hear of it',
+    'const hasStood = this.#standstill.begin(this.#members, now);',
+    'const hasStood = false;',
   ),
   of('handover.ts', { handovers: true, extras: true, reloads: true, urgency: true })(
     'it is handed over while somebody comes in',
@@ -57,10 +67,10 @@ export const HANDOVER: readonly Mutant[] = [
     "replies.setGoal(member.engines, { kind: 'awake' }, false);",
     '',
   ),
-  stage('a swap begins while all stands still', 'if (this.#standstill.isAsked) return stay;', ''),
+  stage('a swap begins while all stands still', 'if (this.#standstill.stands) return stay;', ''),
   of('stage.ts', { handovers: true, extras: true, reloads: true, urgency: true })(
     'somebody comes in while all stands still',
-    'if (!this.#standstill.isAsked) this.#entrance',
+    'if (!this.#standstill.stands) this.#entrance',
     'this.#entrance',
   ),
   of('stage.ts', { handovers: true, extras: true })(

@@ -143,8 +143,8 @@ export const STAGE: readonly Mutant[] = [
   stage('who stays after all is not asked first', 'if (!asksFirst) for (const member', 'for (const member'),
   stage(
     'who stays after all serves nobody',
-    'if (!this.#decide(now) && !asksFirst) break;',
-    'if (!this.#decide(now)) break;',
+    'if (!this.#decide(now) && !asksFirst && !hasStood) break;',
+    'if (!this.#decide(now) && !hasStood) break;',
   ),
   stage('the stage does not look again', "decision.kind === 'look-again' ? decision.at : undefined;", 'undefined;'),
   stage(
