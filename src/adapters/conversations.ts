@@ -2,10 +2,11 @@ import { chmod, mkdir, readdir, readFile, rename, rm, stat, statfs, writeFile } 
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { EngineId } from '../core/kinds.ts';
-import type { Conversations } from '../ports/conversations.ts';
+import type { CacheOf, Conversations } from '../ports/conversations.ts';
 import { engineFileName } from './engine-file-name.ts';
 import { fingerprintOf } from './fingerprint.ts';
 import { readGgufHeader } from './gguf-header.ts';
+import { kvBytesPerToken } from './kv-size.ts';
 import { codeOf, isMissing } from './system-error.ts';
 
 const MANIFEST = 'kept.json';
@@ -19,11 +20,20 @@ type Options = {
   readonly folder: string;
   /** How much all of it may take. */
   readonly maxBytes: number;
+  /** What is free on the disk of a folder, in bytes. */
+  readonly freeOn?: (folder: string) => Promise<number>;
 };
+
+/** So much of the disk is left to everybody else: logs and records lie on it too. */
+const LEFT_FREE = 256 * 1_048_576;
 
 /** Conversations in a private folder for each engine. */
 export class KeptConversations implements Conversations {
   readonly #options: Options;
+  /** What those that are writing will have written at most, and what of it is yet to come. */
+  readonly #promised = new Map<EngineId, { readonly total: number; readonly toCome: number }>();
+  /** One after the other is promised its room, so that no two are promised the same. */
+  #asked: Promise<unknown> = Promise.resolve();
 
   constructor(options: Options) {
     this.#options = options;
@@ -54,13 +64,33 @@ export class KeptConversations implements Conversations {
     return fingerprintOf(words);
   }
 
+  bytesPerToken(of: CacheOf): Promise<number | undefined> {
+    return kvBytesPerToken(of);
+  }
+
+  room(engine: EngineId, size: { readonly total: number; readonly toCome: number }): Promise<string | undefined> {
+    const room = this.#asked.then(async () => {
+      this.#promised.delete(engine);
+      const why = await this.#makeRoom(engine, size);
+      if (why === undefined) this.#promised.set(engine, size);
+      return why;
+    });
+    this.#asked = room.catch(() => {}); // whoever asked is told
+    return room;
+  }
+
   async keep(engine: EngineId, key: string, names: readonly string[]): Promise<string | undefined> {
     const path = this.#pathOf(engine);
     await this.#clear(path, names);
-    if (names.length === 0) return undefined;
+    if (names.length === 0) {
+      this.#promised.delete(engine);
+      return undefined;
+    }
     const files = await Promise.all(names.map(async (name) => ({ name, size: (await stat(join(path, name))).size })));
-    const bytes = files.reduce((sum, { size }) => sum + size, 0);
-    const why = await this.#makeRoom(path, bytes);
+    // It was guessed before; this is what it came to.
+    const total = files.reduce((sum, { size }) => sum + size, 0);
+    const why = await this.room(engine, { total, toCome: 0 });
+    this.#promised.delete(engine);
     if (why !== undefined) {
       await this.#clear(path, []);
       return why;
@@ -83,35 +113,52 @@ export class KeptConversations implements Conversations {
   }
 
   async drop(engine: EngineId): Promise<void> {
+    this.#promised.delete(engine);
     await this.#clear(this.#pathOf(engine), []);
   }
 
-  /** Removes what was kept for engines that are not among these. */
+  /** Removes what was kept for engines that are not among these, and of these what was never said to be kept: their server or their catnap was killed as it wrote. */
   async sweep(engines: readonly EngineId[]): Promise<void> {
     const named = new Set(engines.map((engine) => engineFileName(engine)));
     for (const name of await namesIn(this.#options.folder)) {
-      if (!named.has(name)) await rm(join(this.#options.folder, name), { recursive: true, force: true });
+      const path = join(this.#options.folder, name);
+      if (!named.has(name)) await rm(path, { recursive: true, force: true });
+      else if ((await manifestIn(path)) === undefined) await this.#clear(path, []);
     }
   }
 
-  /** Whether the disk has so much left that a save cannot fill it, is for the server to find out; it says so. */
-  async #makeRoom(path: string, bytes: number): Promise<string | undefined> {
-    const { folder, maxBytes } = this.#options;
-    if (bytes > maxBytes) return `it takes ${mib(bytes)}, and keep_kv_max_mib allows ${mib(maxBytes)} for all together`;
-    const others = await Promise.all(
-      (await namesIn(folder))
-        .map((name) => join(folder, name))
-        .filter((other) => other !== path)
-        .map(async (other) => ({ other, ...(await ageAndSize(other)) })),
-    );
-    let taken = bytes + others.reduce((sum, other) => sum + other.bytes, 0);
-    for (const other of others.toSorted((a, b) => a.since - b.since)) {
-      if (taken <= maxBytes) break;
-      await this.#clear(other.other, []);
-      taken -= other.bytes;
+  /** Nobody goes for what would not fit all the same. */
+  async #makeRoom(
+    engine: EngineId,
+    { total, toCome }: { readonly total: number; readonly toCome: number },
+  ): Promise<string | undefined> {
+    const { folder, maxBytes, freeOn = freeBytes } = this.#options;
+    const others = await this.#others(engine);
+    const promised = [...this.#promised.values()];
+    const busy = sumOf(promised.map((one) => one.total));
+    if (total + busy > maxBytes)
+      return `it takes about ${mib(total)}, and keep_kv_max_mib allows ${mib(maxBytes)} for all together`;
+    const free = Math.max(0, (await freeOn(folder)) - LEFT_FREE - sumOf(promised.map((one) => one.toCome)));
+    const kept = sumOf(others.map(({ bytes }) => bytes));
+    if (toCome > free + kept)
+      return `about ${mib(toCome)} are to be written, and the disk of ${folder} has ${mib(free)} to give (${mib(LEFT_FREE)} are left alone)`;
+    let over = Math.max(total + busy + kept - maxBytes, toCome - free);
+    for (const { path, bytes } of others.toSorted((a, b) => a.since - b.since)) {
+      if (over <= 0) break;
+      await this.#clear(path, []);
+      over -= bytes;
     }
-    const { bavail, bsize } = await statfs(folder);
-    return bavail * bsize === 0 ? 'the disk is full' : undefined;
+    return undefined;
+  }
+
+  /** Who else has something on disk, and does not write just now. */
+  async #others(engine: EngineId) {
+    const { folder } = this.#options;
+    const writing = new Set([engine, ...this.#promised.keys()].map((one) => engineFileName(one)));
+    const names = (await namesIn(folder)).filter((name) => !writing.has(name));
+    return Promise.all(
+      names.map(async (name) => ({ path: join(folder, name), ...(await ageAndSize(join(folder, name))) })),
+    );
   }
 
   async #clear(path: string, except: readonly string[]): Promise<void> {
@@ -162,5 +209,12 @@ const sizeOf = (path: string): Promise<number | undefined> =>
     ({ size }) => size,
     () => undefined,
   );
+
+async function freeBytes(folder: string): Promise<number> {
+  const { bavail, bsize } = await statfs(folder);
+  return bavail * bsize;
+}
+
+const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, number) => sum + number, 0);
 
 const mib = (bytes: number): string => `${Math.ceil(bytes / 1_048_576)} MiB`;

@@ -1,12 +1,14 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import { codeOf } from './system-error.ts';
 
-type Scalar = string | number;
+type Value = string | number | readonly number[];
 
 /** Of a header as much is read; the longest lists of words take some MiB. */
 const MOST_BYTES = 256 * 1024 * 1024;
 const MOST_KEYS = 65_536;
 const LONGEST_TEXT = 1024 * 1024;
+/** Of numbers: one for each layer. Longer lists are about words. */
+const LONGEST_LIST = 4_096;
 const CHUNK = 256 * 1024;
 
 /** How many bytes a number of each type takes, by its number in the file. */
@@ -14,8 +16,8 @@ const SIZES: Readonly<Record<number, number>> = { 0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 
 const TEXT = 8;
 const LIST = 9;
 
-/** What a GGUF file says of its model, but for lists; undefined when it cannot be read as one. */
-export async function readGgufHeader(path: string): Promise<ReadonlyMap<string, Scalar> | undefined> {
+/** What a GGUF file says of its model, but for lists of words and long ones; undefined when it cannot be read as one. */
+export async function readGgufHeader(path: string): Promise<ReadonlyMap<string, Value> | undefined> {
   let file: FileHandle;
   try {
     file = await open(path, 'r');
@@ -34,29 +36,40 @@ export async function readGgufHeader(path: string): Promise<ReadonlyMap<string, 
 
 class NotGguf extends Error {}
 
-async function read(reader: Reader): Promise<Map<string, Scalar>> {
+async function read(reader: Reader): Promise<Map<string, Value>> {
   if ((await reader.take(4)).toString('latin1') !== 'GGUF') throw new NotGguf();
   const version = (await reader.take(4)).readUInt32LE();
   if (version < 2) throw new NotGguf();
   await reader.count();
   const keys = await reader.count();
   if (keys > MOST_KEYS) throw new NotGguf();
-  const found = new Map<string, Scalar>();
+  const found = new Map<string, Value>();
   for (let at = 0; at < keys; at += 1) {
     const key = await reader.text();
     const type = (await reader.take(4)).readUInt32LE();
-    if (type === LIST) await skipList(reader);
-    else found.set(key, type === TEXT ? await reader.text() : numberIn(await reader.take(sizeOf(type)), type));
+    if (type === LIST) {
+      const list = await readList(reader);
+      if (list !== undefined) found.set(key, list);
+    } else found.set(key, type === TEXT ? await reader.text() : numberIn(await reader.take(sizeOf(type)), type));
   }
   return found;
 }
 
-async function skipList(reader: Reader): Promise<void> {
+async function readList(reader: Reader): Promise<readonly number[] | undefined> {
   const type = (await reader.take(4)).readUInt32LE();
   const length = await reader.count();
   if (type === LIST) throw new NotGguf();
-  if (type !== TEXT) return reader.skip(length * sizeOf(type));
-  for (let at = 0; at < length; at += 1) await reader.skip(await reader.count());
+  if (type === TEXT) {
+    for (let at = 0; at < length; at += 1) await reader.skip(await reader.count());
+    return undefined;
+  }
+  const size = sizeOf(type);
+  if (length <= LONGEST_LIST) {
+    const bytes = await reader.take(length * size);
+    return Array.from({ length }, (_, at) => numberIn(bytes.subarray(at * size, (at + 1) * size), type));
+  }
+  await reader.skip(length * size);
+  return undefined;
 }
 
 function sizeOf(type: number): number {

@@ -19,10 +19,12 @@ export interface Family {
   readonly servedName: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly stopCommand: ((pid: number, port: number) => Argv) | undefined;
-  /** What it has read of conversations, where that is kept from its end to its next start. Neither rejects; both give what went wrong. */
+  /** What it has read of conversations, where that is kept from its end to its next start. None rejects; both ways give what went wrong. */
   readonly conversations?: {
     save(sleeper: Sleeper, signal: AbortSignal): Promise<string | undefined>;
     restore(sleeper: Sleeper, signal: AbortSignal): Promise<string | undefined>;
+    /** Once the process is gone: what it wrote on after it had been given up goes with it. */
+    ended(): Promise<void>;
   };
   /** What is left to do once its server is up, before it can work: its model is loaded by a call. Rejects with what went wrong. */
   readonly load?: (sleeper: Sleeper, terms: Heard) => Promise<void>;

@@ -332,9 +332,8 @@ export class SupervisedDriver implements Driver {
 
   #live(child: Child, born: number, port: number, launched: Launched): Life {
     const { graceMs, stopMs: boundMs, probeMs } = this.#rules;
-    const command = this.#family.stopCommand?.(child.pid, port);
     const commandLine = shown(launched.argv);
-    const ending = { graceMs, boundMs, command };
+    const ending = { graceMs, boundMs, command: this.#family.stopCommand?.(child.pid, port) };
     const terms = { ...this.#identity, born, port, commandLine, launched, family: this.#family, ending, probeMs };
     const events = { ...this.#means.events, exited: (of: number, reason: string) => this.#exited(of, reason) };
     const life = new Life(terms, child, { ...this.#means, events });
@@ -386,6 +385,7 @@ export class SupervisedDriver implements Driver {
       if (wasAwake) await this.#keepOrGive('save', life, new AbortController().signal);
       const untilFree = await sleeps.ending(life, nap === undefined);
       const { actMs, proofMs } = await life.end(nap === undefined || sleeps.hears(nap));
+      await this.#family.conversations?.ended();
       const endedAt = clock.now();
       await untilFree(bound - endedAt);
       this.#lastChild = life.child;

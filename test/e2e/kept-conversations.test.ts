@@ -1,5 +1,6 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { kvBytesPerToken } from '../../src/adapters/kv-size.ts';
 import { stateDir, type Catnap } from '../helpers/catnap.ts';
 import { test, type Llama } from '../helpers/e2e.ts';
 import { randomModel } from '../helpers/models.ts';
@@ -53,6 +54,34 @@ test('several conversations are there after a swap away and back, and lie on dis
   expect((await catnap.engine('alpha')).pid).not.toBe(pid);
   expect(onDisk(folder)).toEqual([]);
   expect(await catnap.told('warned')).toEqual([]);
+});
+
+test('as much room is asked for as is written in the end; what would not fit is not begun, and that is told', async ({
+  expect,
+  start,
+  llama,
+  folder,
+}) => {
+  const models = await two(llama, { llama_server_n_ctx: 8_192 });
+  const catnap = await start({ keep_kv_max_mib: 1, models });
+  const { read } = await say(catnap, 'alpha', STORY);
+  await say(catnap, 'beta', STORY);
+  const [kept = ''] = readdirSync(join(stateDir(folder), 'conversations'));
+  const { size } = statSync(join(stateDir(folder), 'conversations', kept, 'slot-0.bin'));
+  const modelFile = models.alpha.model_path;
+  const guessed = (read + 12) * ((await kvBytesPerToken({ modelFile, typeK: 'f16', typeV: 'f16' })) ?? 0);
+  expect(size / guessed).toBeGreaterThan(0.85);
+  expect(size / guessed).toBeLessThan(1.01);
+
+  const long = await say(catnap, 'alpha', `${STORY} `.repeat(Math.ceil(3_000 / read)));
+  expect((long.read + long.cached) * (size / (read + 12))).toBeGreaterThan(1_048_576);
+  await say(catnap, 'beta', STORY);
+  expect(onDisk(folder)).toEqual([]);
+  expect(catnap.facts('warned').map(({ message }) => message)).toEqual([
+    expect.stringMatching(
+      /^alpha#0: what was read of the conversations is not kept: it takes about \d MiB, and keep_kv_max_mib allows 1 MiB/,
+    ),
+  ]);
 });
 
 test('without keep_kv nothing is written and everything is read again', async ({ expect, start, llama, folder }) => {

@@ -17,7 +17,11 @@ beforeEach(() => {
 });
 afterEach(() => own.remove());
 
-const kept = (maxBytes = 10_000) => new KeptConversations({ folder, maxBytes });
+const MIB = 1_048_576;
+/** So much is left alone. */
+const LEFT = 256 * MIB;
+const kept = (maxBytes = 10_000, freeOn = async () => 1_000 * MIB) =>
+  new KeptConversations({ folder, maxBytes, freeOn });
 
 /** What a server has written. */
 async function written(by: KeptConversations, engine: typeof alpha, files: Readonly<Record<string, number>>) {
@@ -78,20 +82,50 @@ test('beyond the bound the oldest of the others go first; what is too large by i
 
   await written(by, alpha, { 'slot-0.bin': 1_001 });
   expect(await by.keep(alpha, 'k', ['slot-0.bin'])).toBe(
-    'it takes 1 MiB, and keep_kv_max_mib allows 1 MiB for all together',
+    'it takes about 1 MiB, and keep_kv_max_mib allows 1 MiB for all together',
   );
   expect(readdirSync(path)).toEqual([]);
   expect(readdirSync(youngPath)).toHaveLength(2);
+});
+
+test('room is made before anything is written: nobody goes for what would not fit all the same', async ({ expect }) => {
+  let free = LEFT + 100;
+  const by = kept(10_000, async () => free);
+  const path = await written(by, beta, { 'slot-0.bin': 500 });
+  await by.keep(beta, 'k', ['slot-0.bin']);
+  const size = readdirSync(path).reduce((sum, name) => sum + statSync(join(path, name)).size, 0);
+  expect(await by.room(alpha, { total: 10_001, toCome: 10_001 })).toMatch(/^it takes about 1 MiB, and keep_kv_max_mib/);
+  expect(await by.room(alpha, { total: size + 101, toCome: size + 101 })).toBe(
+    `about 1 MiB are to be written, and the disk of ${folder} has 1 MiB to give (256 MiB are left alone)`,
+  );
+  expect(readdirSync(path)).toHaveLength(2);
+  expect(await by.room(alpha, { total: 100, toCome: 100 })).toBeUndefined();
+  expect(readdirSync(path)).toHaveLength(2);
+  // What one was promised is no other's, until it is kept or dropped.
+  free = LEFT + 150;
+  const young = engineId(modelId('young'), 0);
+  expect(await by.room(young, { total: size + 51, toCome: size + 51 })).toMatch(/are to be written/);
+  await by.drop(alpha);
+  expect(await by.room(young, { total: size + 51, toCome: size + 51 })).toBeUndefined();
+  expect(readdirSync(path)).toEqual([]);
 });
 
 test('of engines that keep nothing any more nothing is left', async ({ expect }) => {
   const by = kept();
   const path = await written(by, alpha, { 'slot-0.bin': 100 });
   const other = await written(by, beta, { 'slot-0.bin': 100 });
+  await by.keep(beta, 'k', ['slot-0.bin']);
   await by.sweep([beta]);
   expect([existsSync(path), existsSync(other)]).toEqual([false, true]);
   await by.sweep([]);
   expect(readdirSync(folder)).toEqual([]);
+});
+
+test('what was cut short as it was written is gone with the next start', async ({ expect }) => {
+  const by = kept();
+  const path = await written(by, alpha, { 'slot-0.bin': 100, 'slot-1.bin': 3 });
+  await by.sweep([alpha]);
+  expect(readdirSync(path)).toEqual([]);
 });
 
 test('the key is another one as soon as a word or a file among the words is', async ({ expect }) => {
@@ -109,7 +143,7 @@ test('the key is another one as soon as a word or a file among the words is', as
 });
 
 /** A header with these numbers, as GGUF writes it. */
-function header(values: Readonly<Record<string, string | number | readonly string[]>>): Buffer {
+function header(values: Readonly<Record<string, string | number | readonly string[] | readonly number[]>>): Buffer {
   const text = (value: string): Buffer => {
     const length = Buffer.alloc(8);
     length.writeBigUInt64LE(BigInt(Buffer.byteLength(value)));
@@ -128,7 +162,9 @@ function header(values: Readonly<Record<string, string | number | readonly strin
   const pairs = Object.entries(values).map(([key, value]) => {
     if (typeof value === 'string') return Buffer.concat([text(key), word(8), text(value)]);
     if (typeof value === 'number') return Buffer.concat([text(key), word(4), word(value)]);
-    return Buffer.concat([text(key), word(9), word(8), long(value.length), ...value.map(text)]);
+    const type = typeof value[0] === 'number' ? 4 : 8;
+    const items = value.map((item) => (typeof item === 'number' ? word(item) : text(item)));
+    return Buffer.concat([text(key), word(9), word(type), long(value.length), ...items]);
   });
   return Buffer.concat([Buffer.from('GGUF'), word(3), long(0), long(pairs.length), ...pairs]);
 }
@@ -148,6 +184,31 @@ test('a model that llama-server saves too little of is told by its file', async 
     /recurrent/,
   );
   expect(await unfit({ 'general.architecture': 'llama', 'llama.block_count': 2 })).toBeUndefined();
+});
+
+test('what a token takes on disk is told by the file and by the types of the cache', async ({ expect }) => {
+  const file = join(own.path, 'model.gguf');
+  const perToken = (values: Parameters<typeof header>[0], typeK = 'f16', typeV = 'f16') => {
+    writeFileSync(file, header({ 'general.architecture': 'llama', ...values }));
+    return kept().bytesPerToken({ modelFile: file, typeK, typeV });
+  };
+  const plain = {
+    'llama.block_count': 13,
+    'llama.embedding_length': 512,
+    'llama.attention.head_count': 8,
+    'llama.attention.head_count_kv': 2,
+  };
+  const beside = 32;
+  expect(await perToken(plain)).toBe(13 * 2 * 64 * 4 + beside);
+  expect(await perToken(plain, 'q8_0', 'q4_0')).toBe((13 * 2 * 64 * (34 + 18)) / 32 + beside);
+  const { 'llama.attention.head_count_kv': _, ...ungrouped } = plain;
+  expect(await perToken(ungrouped)).toBe(13 * 8 * 64 * 4 + beside);
+  const wide = { 'llama.attention.key_length': 192, 'llama.attention.value_length': 128 };
+  expect(await perToken({ ...plain, ...wide })).toBe(13 * 2 * 320 * 2 + beside);
+  expect(await perToken({ ...plain, 'llama.attention.head_count_kv': [1, 0, 4] })).toBe(5 * 64 * 4 + beside);
+  expect(await perToken(plain, 'q9_9')).toBeUndefined();
+  expect(await perToken({ 'llama.block_count': 13 })).toBeUndefined();
+  expect(await kept().bytesPerToken({ modelFile: own.path, typeK: 'f16', typeV: 'f16' })).toBeUndefined();
 });
 
 test('of a file that cannot be read as a model nothing is said', async ({ expect }) => {

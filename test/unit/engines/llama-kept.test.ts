@@ -1,6 +1,6 @@
 import { test } from 'vitest';
 import type { ModelInput } from '../../../src/config/schema.ts';
-import type { Conversations } from '../../../src/ports/conversations.ts';
+import type { CacheOf, Conversations } from '../../../src/ports/conversations.ts';
 import type { EngineAnswer, EngineCall } from '../../../src/ports/engine-http.ts';
 import { oneEngine, order, startUp, watched } from './one-engine.ts';
 import { answered, HANG } from './scripted-ports.ts';
@@ -32,6 +32,22 @@ class ScriptedConversations implements Conversations {
   async keep(_engine: unknown, key: string, files: readonly string[]): Promise<string | undefined> {
     this.did.push(`keep ${key}: ${files.join(' ')}`);
     return this.full;
+  }
+
+  /** Of what the file says. */
+  perToken: number | undefined = 1_000;
+  /** Why there is no room for so many bytes. */
+  lack: (toCome: number) => string | undefined = () => undefined;
+  readonly of: CacheOf[] = [];
+
+  async bytesPerToken(of: CacheOf): Promise<number | undefined> {
+    this.of.push(of);
+    return this.perToken;
+  }
+
+  async room(_engine: unknown, { total, toCome }: { total: number; toCome: number }): Promise<string | undefined> {
+    this.did.push(`room ${total} ${toCome}`);
+    return this.lack(toCome);
   }
 
   async kept(): Promise<readonly string[]> {
@@ -82,6 +98,51 @@ test('before its end each slot that has read something is kept, and after the st
   expect(told.warned).toEqual([]);
 });
 
+/** What its slots have read, as it tells. */
+const READ = JSON.stringify([{ id: 0, n_prompt_tokens: 40 }, { id: 1 }, { id: 2, n_prompt_tokens: 60 }]);
+
+test('what would not fit is not written, and the reason is told', async ({ expect }) => {
+  const { driver, clock, conversations, asked, on, told } = await served();
+  on.reply = (path) => (path === '/slots' ? answered(200, READ) : undefined);
+  conversations.lack = () => 'it takes about 9 MiB';
+  const stop = watched(driver.stop(order(2).order));
+  await clock.advance(60_000);
+  expect([stop.end?.kind, asked]).toEqual(['done', ['/slots']]);
+  expect(conversations.did).toEqual(['drop', 'room 100000 100000', 'drop']);
+  expect(told.warned).toEqual(['what was read of the conversations is not kept: it takes about 9 MiB']);
+});
+
+test('room is asked for by the file of the model, and by what the first slots came to', async ({ expect }) => {
+  const { driver, clock, conversations, on, told } = await served({ ...ALPHA, extra_args: ['-ctk', 'q8_0'] });
+  expect(conversations.of).toEqual([{ modelFile: '/models/alpha.gguf', typeK: 'q8_0', typeV: 'f16' }]);
+  on.reply = (path) => {
+    if (path === '/slots') return answered(200, READ);
+    return path === '/slots/0?action=save' ? answered(200, '{"n_saved":40,"n_written":80000}') : undefined;
+  };
+  void driver.stop(order(2).order);
+  await clock.advance(60_000);
+  expect(conversations.did).toEqual([
+    'drop',
+    'room 100000 100000',
+    'room 200000 120000',
+    'keep key: slot-0.bin slot-2.bin',
+  ]);
+  expect(told.warned).toEqual([]);
+});
+
+test('what a server writes on after it was given up goes with its process', async ({ expect }) => {
+  const { driver, clock, processes, conversations, on } = await served();
+  on.reply = (path) => (path === '/slots/0?action=save' ? answered(500, '{"error":"Unable to save slot"}') : undefined);
+  processes.child.onSignal = () => {
+    conversations.did.push('ended');
+    processes.child.exit(0);
+  };
+  const stop = watched(driver.stop(order(2).order));
+  await clock.advance(60_000);
+  expect(stop.end?.kind).toBe('done');
+  expect(conversations.did).toEqual(['drop', 'drop', 'ended', 'drop']);
+});
+
 test('the key is of all it is started with but its port', async ({ expect }) => {
   const { conversations, argv } = await served();
   const port = argv[argv.indexOf('--port') + 1];
@@ -120,7 +181,7 @@ test('one that is busy for too long is stopped without, and half of a conversati
   const stop = watched(driver.stop(order(2).order));
   await clock.advance(120_000);
   expect(stop.end?.kind).toBe('done');
-  expect(conversations.did).toEqual(['drop', 'drop']);
+  expect(conversations.did).toEqual(['drop', 'drop', 'drop']);
   expect(told.warned).toEqual(['what was read of the conversations is not kept: it took too long']);
 });
 

@@ -103,7 +103,10 @@ export function oneEngine(
 }
 
 const none = (): Promise<never> => Promise.reject(new Error('nothing is kept here'));
-const noConversations: Conversations = { unfit: none, folder: none, keyOf: none, keep: none, kept: none, drop: none };
+const noConversations: Conversations = {
+  ...{ unfit: none, folder: none, keyOf: none, bytesPerToken: none },
+  ...{ room: none, keep: none, kept: none, drop: none },
+};
 
 const noCheckpoints: Checkpoints = {
   hindrance: async () => 'there are no checkpoints here',
