@@ -34,13 +34,18 @@ export class SystemLinks implements Links {
     this.#means = means;
   }
 
-  rate(link: Link): Promise<number | undefined> {
+  async rate(link: Link, gpu?: string): Promise<number | undefined> {
+    if (link === 'PCIe') {
+      const lanes = await (this.#gpus ??= this.#pcie().catch(() => new Map<string, number>()));
+      if (gpu !== undefined) return lanes.get(gpu);
+      return lanes.size === 0 ? undefined : Math.min(...lanes.values());
+    }
     const known = this.#known.get(link) ?? this.#measure(link).catch(() => undefined);
     this.#known.set(link, known);
     return known;
   }
 
-  #measure(link: Link): Promise<number | undefined> {
+  #measure(link: Exclude<Link, 'PCIe'>): Promise<number | undefined> {
     switch (link) {
       case 'disk write':
         return this.#disk().then(({ write }) => write);
@@ -48,14 +53,14 @@ export class SystemLinks implements Links {
         return this.#disk().then(({ read }) => read);
       case 'memory copy':
         return Promise.resolve(copyRate());
-      case 'PCIe':
-        return this.#pcie();
       case 'page cache read':
         return this.#pageCache();
       default:
         return link satisfies never;
     }
   }
+
+  #gpus: Promise<ReadonlyMap<string, number>> | undefined;
 
   #both: Promise<{ write: number; read: number | undefined }> | undefined;
 
@@ -117,19 +122,19 @@ export class SystemLinks implements Links {
     }
   }
 
-  /** What the slowest GPU's connection can do at best; idle ones are clocked down, so what it is now tells nothing. */
-  async #pcie(): Promise<number | undefined> {
+  /** What the connection of each GPU can do at best; idle ones are clocked down, so what it is now tells nothing. */
+  async #pcie(): Promise<ReadonlyMap<string, number>> {
     const { processes, nvidiaSmi } = this.#means;
-    if (nvidiaSmi === undefined) return undefined;
-    const query = '--query-gpu=pcie.link.gen.max,pcie.link.width.max';
+    if (nvidiaSmi === undefined) return new Map();
+    const query = '--query-gpu=uuid,pcie.link.gen.max,pcie.link.width.max';
     const { code, output } = await processes.ask([nvidiaSmi, query, '--format=csv,noheader,nounits'], SMI_MS);
-    if (code !== 0) return undefined;
+    if (code !== 0) return new Map();
     const rates = output.split('\n').flatMap((line) => {
-      const [generation = '', width = ''] = line.split(',').map((cell) => cell.trim());
+      const [uuid = '', generation = '', width = ''] = line.split(',').map((cell) => cell.trim());
       const lane = LANE[generation];
-      return lane === undefined || !/^\d+$/.test(width) ? [] : [lane * Number(width)];
+      return lane === undefined || !/^\d+$/.test(width) ? [] : [[uuid, lane * Number(width)] as const];
     });
-    return rates.length === 0 ? undefined : Math.min(...rates);
+    return new Map(rates);
   }
 }
 

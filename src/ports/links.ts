@@ -3,6 +3,6 @@ export type Link = 'disk write' | 'disk read' | 'memory copy' | 'PCIe' | 'page c
 
 /** How fast they are here. Measured when asked, once each, with a bounded amount of data. */
 export interface Links {
-  /** In MiB per second; undefined where it cannot be told. */
-  rate(link: Link): Promise<number | undefined>;
+  /** In MiB per second; undefined where it cannot be told. PCIe is that of the GPU with this UUID, and of the slowest where none is named. */
+  rate(link: Link, gpu?: string): Promise<number | undefined>;
 }

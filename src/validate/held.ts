@@ -13,9 +13,14 @@ async function lookAtGpu(pids: readonly number[], gpu: Gpu): Promise<GpuHeld> {
   if (sight.kind !== 'read') return { kind: 'unseen', why: sight.reason };
   const { devices, processes } = sight.reading;
   const own = processes.filter(({ pid, usedMib }) => usedMib !== undefined && pids.includes(pid));
-  if (own.length > 0) return { kind: 'own', mib: sum(own.map(({ usedMib = 0 }) => usedMib)), processes: own.length };
+  if (own.length > 0) return { kind: 'own', ...held(own), processes: own.length };
   if (devices.length === 0) return { kind: 'unseen', why: 'there is no GPU' };
-  return { kind: 'devices', mib: sum(devices.map(({ usedMib }) => usedMib)) };
+  return { kind: 'devices', ...held(devices) };
 }
 
-const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+/** Together, and on each. */
+function held(rows: readonly { readonly uuid: string; readonly usedMib: number | undefined }[]) {
+  const byGpu: Record<string, number> = {};
+  for (const { uuid, usedMib = 0 } of rows) byGpu[uuid] = (byGpu[uuid] ?? 0) + usedMib;
+  return { mib: Object.values(byGpu).reduce((total, mib) => total + mib, 0), byGpu };
+}

@@ -3,7 +3,12 @@ import type { TrialLevel } from '../ports/verdicts.ts';
 import type { Cycle, Held, Limits, Result } from './observed.ts';
 
 /** What moves in one leg, and over what. */
-type Moved = { readonly link: Link; readonly mib: number };
+type Moved = {
+  readonly link: Link;
+  readonly mib: number;
+  /** How much of it moves to or from each GPU; each has a link of its own, and all work side by side. */
+  readonly byGpu?: ReadonlyMap<string, number>;
+};
 
 type Facts = {
   /** The size of the model's files, where they are here. */
@@ -37,10 +42,26 @@ async function limitsOf(level: TrialLevel, cycle: Cycle, facts: Facts, links: Li
   const { sleep, wake } = movedIn(level, cycle, facts, gpuLink);
   const ratio = async (moved: Moved | undefined, secs: number | undefined): Promise<Limits['sleep']> => {
     if (moved === undefined || secs === undefined || moved.mib < LEAST_MIB) return undefined;
-    const rate = await links.rate(moved.link);
-    return rate === undefined ? undefined : { ...moved, ratio: secs / (moved.mib / rate) };
+    const { link, mib, byGpu } = moved;
+    const least = await leastSecs(moved, links);
+    const gpus = link === 'PCIe' && byGpu !== undefined && byGpu.size > 1 ? byGpu.size : undefined;
+    return least === undefined ? undefined : { link, mib, ratio: secs / least, ...(gpus !== undefined && { gpus }) };
   };
   return { sleep: await ratio(sleep, secsOf(cycle.sleep)), wake: await ratio(wake, secsOf(cycle.wake)) };
+}
+
+/** What the link takes alone; of several the one that takes longest. */
+async function leastSecs({ link, mib, byGpu }: Moved, links: Links): Promise<number | undefined> {
+  const whole = await links.rate(link);
+  if (link !== 'PCIe' || byGpu === undefined || byGpu.size === 0) return whole === undefined ? undefined : mib / whole;
+  const each = await Promise.all(
+    [...byGpu].map(async ([gpu, part]) => {
+      const rate = (await links.rate(link, gpu)) ?? whole;
+      return rate === undefined ? undefined : part / rate;
+    }),
+  );
+  const known = each.filter((secs) => secs !== undefined);
+  return known.length < each.length ? undefined : Math.max(...known);
 }
 
 type Legs = { readonly sleep?: Moved | undefined; readonly wake?: Moved | undefined };
@@ -51,12 +72,13 @@ function movedIn(level: TrialLevel, cycle: Cycle, { modelMib }: Facts, gpuLink: 
   switch (level) {
     case 1: {
       // Of what level 1 frees the weights move, and the cache of prompts is dropped.
-      const mib = freed === undefined || modelMib === undefined ? undefined : Math.min(freed, modelMib);
-      return mib === undefined ? {} : both({ link: gpuLink, mib });
+      if (freed === undefined || modelMib === undefined) return {};
+      const share = Math.min(1, modelMib / sum(freed));
+      return both(gpuLink, new Map([...freed].map(([gpu, mib]) => [gpu, mib * share])));
     }
     case 3:
     case '3f':
-      return freed === undefined ? {} : both({ link: gpuLink, mib: freed });
+      return freed === undefined ? {} : both(gpuLink, freed);
     case 4:
     case '4full':
     case '4f':
@@ -72,12 +94,19 @@ function movedIn(level: TrialLevel, cycle: Cycle, { modelMib }: Facts, gpuLink: 
   }
 }
 
-const both = (moved: Moved): Legs => ({ sleep: moved, wake: moved });
-
-function gpuFreed(before: Held, asleep: Held | undefined): number | undefined {
-  if (asleep === undefined || before.gpu.kind === 'unseen') return undefined;
-  if (asleep.gpu.kind === 'unseen') return before.gpu.mib;
-  return Math.max(0, before.gpu.mib - asleep.gpu.mib);
+function both(link: Link, byGpu: ReadonlyMap<string, number>): Legs {
+  const moved = { link, mib: sum(byGpu), byGpu };
+  return { sleep: moved, wake: moved };
 }
+
+/** How much less of each GPU it holds. One that is not listed any more holds nothing, whoever else is on its GPUs. */
+function gpuFreed(before: Held, asleep: Held | undefined): ReadonlyMap<string, number> | undefined {
+  if (asleep === undefined || before.gpu.kind === 'unseen') return undefined;
+  const left = asleep.gpu.kind === before.gpu.kind ? asleep.gpu.byGpu : {};
+  const freed = Object.entries(before.gpu.byGpu).map(([gpu, mib]) => [gpu, mib - (left[gpu] ?? 0)] as const);
+  return new Map(freed.filter(([, mib]) => mib > 0));
+}
+
+const sum = (byGpu: ReadonlyMap<string, number>): number => [...byGpu.values()].reduce((total, mib) => total + mib, 0);
 
 const secsOf = (done: Cycle['sleep']): number | undefined => (done === undefined ? undefined : done.actMs / 1_000);

@@ -10,15 +10,24 @@ export type Held = {
   readonly processes: ProcessMemory;
 };
 
+/** In MiB, by the GPU's UUID. */
+type ByGpu = Readonly<Record<string, number>>;
+
 export type GpuHeld =
   /** What its own processes hold, as the driver lists them. */
-  | { readonly kind: 'own'; readonly mib: number; readonly processes: number }
+  | { readonly kind: 'own'; readonly mib: number; readonly processes: number; readonly byGpu: ByGpu }
   /** The driver names no process of ours: only the use of all GPUs together is known. */
-  | { readonly kind: 'devices'; readonly mib: number }
+  | { readonly kind: 'devices'; readonly mib: number; readonly byGpu: ByGpu }
   | { readonly kind: 'unseen'; readonly why: string };
 
 /** What moved in a leg, over what, and how many times as long it took as the link alone would. */
-type Limit = { readonly link: Link; readonly mib: number; readonly ratio: number };
+type Limit = {
+  readonly link: Link;
+  readonly mib: number;
+  readonly ratio: number;
+  /** Of how many GPUs the links were used side by side. */
+  readonly gpus?: number | undefined;
+};
 export type Limits = { readonly sleep: Limit | undefined; readonly wake: Limit | undefined };
 
 /** One sleep and one wake, with what was seen before, between and after. What was not come to is undefined. */

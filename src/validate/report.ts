@@ -46,7 +46,8 @@ function cycleRow({ sleep, wake, answer, answerMs, before, asleep, awake, pidBef
 
 function limitOf(limit: Limits['sleep']) {
   if (limit === undefined) return null;
-  return { ratio: Number(limit.ratio.toPrecision(3)), link: limit.link, mib: Math.round(limit.mib) };
+  const { ratio, link, mib, gpus } = limit;
+  return { ratio: Number(ratio.toPrecision(3)), link, mib: Math.round(mib), ...(gpus !== undefined && { gpus }) };
 }
 
 function memory(held: Held | undefined) {

@@ -90,8 +90,9 @@ function limitsOf({ level, observed }: Result): string[] {
   return (['sleep', 'wake'] as const).flatMap((leg) => {
     const limit = limits?.[leg];
     if (limit === undefined) return [];
-    const { ratio, link, mib } = limit;
-    return `${label(level)} ${leg}: ${ratio.toPrecision(2)} times what ${Math.round(mib)} MiB take by ${link} alone`;
+    const { ratio, link, mib, gpus } = limit;
+    const by = gpus === undefined ? link : `${link} of ${gpus} GPUs side by side`;
+    return `${label(level)} ${leg}: ${ratio.toPrecision(2)} times what ${Math.round(mib)} MiB take by ${by} alone`;
   });
 }
 

@@ -18,15 +18,19 @@ test('what this machine can do is measured, and nothing of it stays', async ({ e
   expect(readdirSync(join(folder, 'images'))).toEqual([]);
 });
 
-test('PCIe is told by the slowest link there is, by what it can do and not by what it does while idle', async ({
+test('PCIe is told of each GPU and of the slowest, by what it can do and not by what it does while idle', async ({
   expect,
 }) => {
   const answers = (output: string, code = 0) => ({ ask: async () => ({ code, output }) });
-  const rate = (output: string, code?: number) => {
+  const rate = (output: string, code?: number, gpu?: string) => {
     const processes = answers(output, code);
-    return new SystemLinks({ processes, nvidiaSmi: 'smi', folder: '/nowhere', modelFile: undefined }).rate('PCIe');
+    const links = new SystemLinks({ processes, nvidiaSmi: 'smi', folder: '/nowhere', modelFile: undefined });
+    return links.rate('PCIe', gpu);
   };
-  expect(await rate('5, 16\n4, 16\n')).toBe(1_878 * 16);
-  expect(await rate('[N/A], [N/A]\n')).toBeUndefined();
+  const two = 'GPU-a, 5, 16\nGPU-b, 4, 16\n';
+  expect(await rate(two)).toBe(1_878 * 16);
+  expect(await rate(two, 0, 'GPU-a')).toBe(3_756 * 16);
+  expect(await rate(two, 0, 'GPU-c')).toBeUndefined();
+  expect(await rate('GPU-a, [N/A], [N/A]\n')).toBeUndefined();
   expect(await rate('', 9)).toBeUndefined();
 });

@@ -7,8 +7,14 @@ const MIB = 1_048_576;
 const process = (mib: number, privateMib = mib) => ({ count: 1, bytes: mib * MIB, privateBytes: privateMib * MIB });
 const nobody = { count: 0, bytes: 0, privateBytes: 0 };
 const blind: GpuHeld = { kind: 'unseen', why: 'nvidia-smi was not found' };
-const onGpu = (mib: number): Held => ({ gpu: { kind: 'own', mib, processes: 1 }, processes: process(2_000) });
-const onDevices = (mib: number): Held => ({ gpu: { kind: 'devices', mib }, processes: process(2_000) });
+const onGpu = (mib: number): Held => ({
+  gpu: { kind: 'own', mib, processes: 1, byGpu: { a: mib } },
+  processes: process(2_000),
+});
+const onDevices = (mib: number): Held => ({
+  gpu: { kind: 'devices', mib, byGpu: { a: mib } },
+  processes: process(2_000),
+});
 const inMain = (mib: number, privateMib = mib): Held => ({ gpu: blind, processes: process(mib, privateMib) });
 const gone: Held = { gpu: blind, processes: nobody };
 const bare: Held = { gpu: blind, processes: nobody };
@@ -45,7 +51,11 @@ describe('a level passes', () => {
     ['4, once its processes are gone', 4, onDisk],
     ['4full', '4full', onDisk],
     ['5, in another process', 5, { ...onDisk, pidAfter: 77 }],
-    ['5, on a GPU', 5, { ...good, asleep: { gpu: { kind: 'devices', mib: 0 }, processes: nobody }, pidAfter: 77 }],
+    [
+      '5, on a GPU',
+      5,
+      { ...good, asleep: { gpu: { kind: 'devices', mib: 0, byGpu: { a: 0 } }, processes: nobody }, pidAfter: 77 },
+    ],
     ['memory a little off', 1, { ...good, awake: onGpu(14_300) }],
     [
       'where the driver names no process of ours',

@@ -6,7 +6,7 @@ import type { Cycle, Held, Result } from '../../../src/validate/observed.ts';
 import { tableText } from '../../../src/validate/table.ts';
 
 const held = (mib: number): Held => ({
-  gpu: { kind: 'own', mib, processes: 1 },
+  gpu: { kind: 'own', mib, processes: 1, byGpu: { a: mib } },
   processes: { count: 1, bytes: 1, privateBytes: 1 },
 });
 
@@ -45,6 +45,32 @@ test('each leg is held against the link over which its memory moves', async ({ e
     sleep: undefined,
     wake: { link: 'page cache read', mib: 6_000, ratio: 4 },
   });
+});
+
+test('each GPU has a link of its own, and the one that takes longest counts', async ({ expect }) => {
+  const on = (byGpu: Readonly<Record<string, number>>): Held => ({
+    ...held(0),
+    gpu: { kind: 'own', processes: 2, mib: Object.values(byGpu).reduce((sum, mib) => sum + mib, 0), byGpu },
+  });
+  const rates: Readonly<Record<string, number>> = { fast: 9_000, slow: 1_000 };
+  // One that nobody uses would be slower still.
+  const each = { rate: async (link: Link, gpu?: string) => (link === 'PCIe' ? (rates[gpu ?? ''] ?? 100) : undefined) };
+  const ratios = async (level: TrialLevel, more: Partial<Cycle>) => {
+    const [result] = await withLimits([resultOf(level, more)], { modelMib: 5_500 }, each);
+    return result?.observed?.cycles[0]?.limits?.wake;
+  };
+  const [before, asleep] = [on({ fast: 10_000, slow: 2_000 }), on({ fast: 1_000, slow: 0 })];
+  expect(await ratios(3, { before, asleep })).toEqual({ link: 'PCIe', mib: 11_000, ratio: 2, gpus: 2 });
+  // Half of what is freed are weights.
+  expect(await ratios(1, { before, asleep })).toEqual({ link: 'PCIe', mib: 5_500, ratio: 4, gpus: 2 });
+  expect(await ratios(3, { before: on({ fast: 9_000 }), asleep: on({}) })).toEqual({
+    link: 'PCIe',
+    mib: 9_000,
+    ratio: 4,
+  });
+  // Whoever is listed no more holds nothing, however full the GPUs are.
+  const others: Held = { ...held(0), gpu: { kind: 'devices', mib: 8_000, byGpu: { fast: 8_000 } } };
+  expect(await ratios(3, { before: on({ fast: 9_000 }), asleep: others })).toMatchObject({ mib: 9_000 });
 });
 
 test('without PCIe memory is copied; where nothing is known of what moves or of the link, nothing is said', async ({

@@ -8,7 +8,7 @@ const held = (gpu: GpuHeld, mib: number | undefined, own = mib): Held => {
   const bytes = (count: number | undefined): number | undefined => (count === undefined ? undefined : count * MIB);
   return { gpu, processes: { count: 1, bytes: bytes(mib), privateBytes: bytes(own) } };
 };
-const gpu = (mib: number): GpuHeld => ({ kind: 'own', mib, processes: 1 });
+const gpu = (mib: number): GpuHeld => ({ kind: 'own', mib, processes: 1, byGpu: { a: mib } });
 const observed = (...cycles: Cycle[]): Observed => ({
   level: 1,
   startMs: 1,
@@ -28,7 +28,7 @@ describe('what an engine was seen to hold', () => {
   });
 
   test('is unknown where it was not seen each time, or only of whole devices', ({ expect }) => {
-    const devices: GpuHeld = { kind: 'devices', mib: 9_000 };
+    const devices: GpuHeld = { kind: 'devices', mib: 9_000, byGpu: { a: 9_000 } };
     const seen = observed(cycle(held(gpu(9_000), 2_000), held(devices, undefined), held(devices, undefined)));
     const none = { gpu: undefined, host: undefined };
     expect(heldIn(seen)).toEqual({ awake: none, asleep: none });
