@@ -1,3 +1,4 @@
+import type { Trouble } from '../core/trouble.ts';
 import type { Launched } from '../ports/checkpoints.ts';
 import type { EngineAnswer } from '../ports/engine-http.ts';
 import type { FamilyMemory } from '../ports/handover.ts';
@@ -35,6 +36,8 @@ export interface Family {
   };
   /** On how many GPUs processes of it work together; 1 where nothing is said. */
   readonly ranks?: number;
+  /** What to change where a start has failed so, if that is known, by what it printed. */
+  remedy?(trouble: Trouble, printed: readonly string[]): string | undefined;
   /** Its own sleep calls, if it has any. */
   readonly ownSleep?: OwnSleep;
   /** What its start has decided beyond its settings, for another catnap, and from another one. */

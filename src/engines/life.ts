@@ -220,4 +220,4 @@ export class Life implements Sleeper {
   }
 }
 
-export const originOf = (port: number): string => `http://127.0.0.1:${port}`;
+const originOf = (port: number): string => `http://127.0.0.1:${port}`;

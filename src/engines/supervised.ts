@@ -7,7 +7,7 @@ import { memoryOf, preparedFor, recall, signOfAdopted } from './adoption.ts';
 import { DriverError, type Adopted, type Backend, type Done, type Driver, type Order, type Running } from './driver.ts';
 import type { Family } from './family.ts';
 import { whileHeard } from './heard.ts';
-import { Life, originOf, type LifeMeans } from './life.ts';
+import { Life, type LifeMeans } from './life.ts';
 import { untilReady, type Readiness } from './readiness.ts';
 import { notSpawned, portFor } from './served.ts';
 import type { KeptEngine, Sleeps } from './sleeper.ts';
@@ -352,7 +352,7 @@ export class SupervisedDriver implements Driver {
   #untilReady(life: Life, deadline: Millis, signal: AbortSignal): Promise<Readiness> {
     const { clock, http } = this.#means;
     const { stallMs, probeMs } = this.#rules;
-    const url = originOf(life.port) + this.#family.readinessPath;
+    const url = life.origin + this.#family.readinessPath;
     return untilReady(
       life.child,
       (limitMs, over) => http.call({ method: 'GET', url, limitMs, signal: over }),
@@ -364,7 +364,7 @@ export class SupervisedDriver implements Driver {
   }
 
   #failure({ child }: Life, readiness: NotReady, signal: AbortSignal): Promise<Error> {
-    return whyNotReady(child, readiness, { ...this.#rules, name: this.#family.name }, signal);
+    return whyNotReady(child, readiness, { ...this.#rules, family: this.#family }, signal);
   }
 
   /** The process that exists or is about to; undefined when there is none. */

@@ -9,6 +9,7 @@ import { leastWork } from './sign-of-life.ts';
 import type { Family } from './family.ts';
 import { hasKvScales, vllmArgs } from './vllm-flags.ts';
 import { VllmSleep } from './vllm-sleep.ts';
+import { remedyForLoad } from './vllm-version.ts';
 
 type VllmMeans = {
   readonly http: EngineHttp;
@@ -61,6 +62,8 @@ export function vllmServe(model: ModelId, config: VllmServeModel, means: VllmMea
     headers,
     stopCommand: undefined,
     ranks: ranksIn(extra),
+    remedy: (trouble, printed) =>
+      trouble === 'out_of_memory' && sleeps ? remedyForLoad([config.model_path, model], printed) : undefined,
     memory: () => ({ args }),
     recall: (memory) => {
       args = memory.args ?? args;

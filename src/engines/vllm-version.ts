@@ -69,6 +69,23 @@ export function knownBad(level: 1 | 2, { version, names, lora, kvScales }: Subje
   return found?.why;
 }
 
+/** As their makers name mixtures of experts: `30B-A3B`, `8x7B`, or by a family that has no others. */
+const MIXTURE =
+  /moe|mixtral|\d+x\d+(\.\d+)?b|[-_]a\d+(\.\d+)?b\b|gpt-oss|deepseek-?(v[23]|r1(?!-distill))|kimi-?k2|llama-?4|minimax-?m/i;
+
+/**
+ * What to change where a start with sleep mode ran out of memory. It is no level that does not work: whether a mixture of experts still
+ * fits hangs on the room there is, and its version is only known once it runs, or prints it. So it is not refused but told.
+ */
+export function remedyForLoad(names: readonly string[], printed: readonly string[]): string | undefined {
+  const version = versionOf(
+    printed.map((line) => /API server version v?(\d+\.\d+\S*)/.exec(line)?.[1] ?? '').find((text) => text !== '') ?? '',
+  );
+  if (version !== undefined && isBefore(version, [0, 21, 0])) return undefined;
+  if (!names.some((name) => MIXTURE.test(name))) return undefined;
+  return 'from vLLM 0.21 on sleep mode can make a mixture of experts run out of memory as it loads: "levels_allowed": [3, 5] starts it without';
+}
+
 function isBefore(a: Version, b: Version): boolean {
   for (const at of [0, 1, 2] as const) if (a[at] !== b[at]) return a[at] < b[at];
   return false;

@@ -2,11 +2,16 @@ import type { Child } from '../ports/process.ts';
 import { DriverError } from './driver.ts';
 import { inWords, SEARCHED, tellingLine, troubleIn } from './explain.ts';
 import type { Readiness } from './readiness.ts';
+import type { Family } from './family.ts';
 import { reasonOf } from './wait.ts';
 
 export type NotReady = Exclude<Readiness, { kind: 'ready' }>;
 
-type Rules = { readonly name: string; readonly startupMs: number; readonly stallMs: number };
+type Rules = {
+  readonly family: Pick<Family, 'name' | 'remedy'>;
+  readonly startupMs: number;
+  readonly stallMs: number;
+};
 
 /** Why a start has come to nothing, for people. */
 export async function whyNotReady(
@@ -16,11 +21,14 @@ export async function whyNotReady(
   signal: AbortSignal,
 ): Promise<Error> {
   if (readiness.kind === 'aborted') return reasonOf(signal);
-  const { name } = rules;
+  const { name } = rules.family;
   if (readiness.kind !== 'exited') return new DriverError(`${name} ${whyLate(child, readiness, rules)}`, 'too_late');
   const exit = await child.exited;
   const lines = child.tail(SEARCHED.start);
-  return new DriverError(`${name} ${inWords(exit, lines)}`, troubleIn(lines));
+  const trouble = troubleIn(lines);
+  const remedy = trouble && rules.family.remedy?.(trouble, lines);
+  const how = inWords(exit, lines);
+  return new DriverError(remedy === undefined ? `${name} ${how}` : `${name} ${how} (${remedy})`, trouble);
 }
 
 function whyLate(

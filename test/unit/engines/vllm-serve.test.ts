@@ -101,3 +101,25 @@ test('going to disk as it is takes no sleep mode', async ({ expect }) => {
   expect(engine.processes.specs[0]?.argv).not.toContain('--enable-sleep-mode');
   expect(engine.processes.specs[0]?.env).toMatchObject({ USE_LIBUV: '0' });
 });
+
+test('a mixture of experts that runs out of memory with sleep mode on is told what to change', async ({ expect }) => {
+  const lack = 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.';
+  const fails = async (more: Partial<VllmInput>, line = lack): Promise<string | undefined> => {
+    const { driver, processes, clock } = vllm(more);
+    const start = watched(driver.start(order().order));
+    await clock.advance(10);
+    processes.child.print(
+      `(APIServer pid=1) INFO 11-20 12:00:00 [api_server.py:1] vLLM API server version 0.29.0`,
+      line,
+    );
+    processes.child.exit(1);
+    await clock.advance(10);
+    return failureOf(start);
+  };
+  const remedy = /out of memory: .*2\.00 GiB\. \(from vLLM 0\.21 on .*"levels_allowed": \[3, 5\]/;
+  for (const model_path of ['Qwen/Qwen3-30B-A3B', 'mistralai/Mixtral-8x7B-Instruct-v0.1', 'openai/gpt-oss-20b'])
+    expect(await fails({ model_path })).toMatch(remedy);
+  expect(await fails({ model_path: 'Qwen/Qwen3-30B-A3B', levels_allowed: [3, 5] })).not.toMatch('0.21');
+  expect(await fails({ model_path: 'Qwen/Qwen3-0.6B' })).not.toMatch('0.21');
+  expect(await fails({ model_path: 'Qwen/Qwen3-30B-A3B' }, 'OSError: no such thing')).not.toMatch('0.21');
+});

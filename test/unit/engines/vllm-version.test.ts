@@ -1,5 +1,5 @@
 import { test } from 'vitest';
-import { knownBad, versionOf, wakesInParts } from '../../../src/engines/vllm-version.ts';
+import { knownBad, remedyForLoad, versionOf, wakesInParts } from '../../../src/engines/vllm-version.ts';
 
 test('the leading numbers of a version count, also of builds from source', ({ expect }) => {
   expect(versionOf('0.28.0')).toEqual([0, 28, 0]);
@@ -39,4 +39,15 @@ test('one that is too old to wake in parts is woken as a whole', ({ expect }) =>
     true,
     true,
   ]);
+});
+
+test('the remedy for a load that ran out of memory is for mixtures of experts from 0.21 on', ({ expect }) => {
+  const printed = (version: string) => [`INFO [api_server.py:1] vLLM API server version ${version}`];
+  const moe = ['Qwen/Qwen3-30B-A3B'];
+  expect(
+    ['0.20.1', '0.21.0', '0.29.0rc1'].map((version) => remedyForLoad(moe, printed(version)) !== undefined),
+  ).toEqual([false, true, true]);
+  expect(remedyForLoad(moe, [])).toBeDefined();
+  for (const name of ['Qwen/Qwen3-32B', 'deepseek-ai/DeepSeek-R1-Distill-Qwen-7B', 'meta-llama/Llama-3.1-8B'])
+    expect(remedyForLoad([name], printed('0.29.0')), name).toBeUndefined();
 });
