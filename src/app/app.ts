@@ -23,11 +23,11 @@ import { waitsNotToBeKept } from './feasibility.ts';
 import { CostKeeper } from '../runtime/cost-keeper.ts';
 import type { Prefetcher } from '../runtime/prefetcher.ts';
 import { LoadOverrides } from '../runtime/load-overrides.ts';
-import { Supervisor, type StageSpec } from '../runtime/supervisor.ts';
+import { Supervisor, type HandOverTerms, type StageSpec } from '../runtime/supervisor.ts';
 import { FileWatch } from './file-watch.ts';
 import type { Known } from './known.ts';
 import { prefetcherOf } from './prefetching.ts';
-import type { AppOptions, HandOverTerms } from './options.ts';
+import type { AppOptions } from './options.ts';
 import { Listeners, type Given, type Pass } from './listeners.ts';
 import { bodyStore, reception, type Reception, type ReceptionMeans, type Settings } from './reception.ts';
 import { Reloader } from './reloader.ts';
@@ -231,10 +231,10 @@ export class App {
    * Lets go of every engine without stopping it, once none is on its way anywhere. Rejects with why that cannot be, and has changed nothing then.
    * After it only what is open is served; each request that ends is told, and `cut` ends one.
    */
-  async handOver({ withinMs, settled }: HandOverTerms): Promise<Handover> {
+  async handOver(terms: HandOverTerms): Promise<Handover> {
     if (this.#processes.host.table === undefined)
       throw new Error('on this system a process cannot be told from another one: engines cannot be handed over');
-    const left = await this.#supervisor.handOver(withinMs, settled);
+    const left = await this.#supervisor.handOver(terms);
     await Promise.all([this.#costs.close(), this.#footprints.close()]);
     await this.#processes.close();
     return handoverOf(left, this.#config.state_dir, this.#options.version, this.#stages);

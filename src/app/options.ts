@@ -1,6 +1,6 @@
 import type { Loaded } from '../config/load.ts';
 import type { Config } from '../config/schema.ts';
-import type { InvariantBroken, TicketId } from '../core/kinds.ts';
+import type { InvariantBroken } from '../core/kinds.ts';
 import type { Log } from '../observe/log.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Predecessor } from '../ports/handover.ts';
@@ -31,10 +31,4 @@ export type AppOptions = {
   readonly before?: (place: Place) => HadBefore | undefined;
   /** Leaves everything to a fresh catnap. */
   readonly restart: (by: string) => Promise<RestartEnd>;
-};
-
-export type HandOverTerms = {
-  /** How long engines that are on their way may take to arrive. */
-  readonly withinMs: number;
-  readonly settled: (ticket: TicketId) => void;
 };

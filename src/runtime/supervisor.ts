@@ -58,6 +58,14 @@ export type SupervisorOptions = {
   readonly cutElsewhere?: (cut: HandedCut) => void;
 };
 
+export type HandOverTerms = {
+  /** How long engines that are on their way may take to arrive. */
+  readonly withinMs: number;
+  /** Nobody waits for that any more; its reason is why. */
+  readonly signal: AbortSignal;
+  readonly settled: (ticket: TicketId) => void;
+};
+
 /** What a stage leaves to the next one. */
 export type Left = Pick<HandedStage, 'name' | 'mode' | 'models'>;
 
@@ -248,29 +256,35 @@ export class Supervisor implements Admission, Operator, StageReader {
   }
 
   /**
-   * Lets go of all engines without stopping any, once none is on its way. Rejects with who still is when the time is up, and goes on then. Afterwards
-   * whoever is served is let finish, each told of with its ticket.
+   * Lets go of all engines without stopping any, once none is on its way. Rejects with who still is when the time is up, or with what the signal says, and
+   * goes on then. Afterwards whoever is served is let finish, each told of with its ticket.
    */
-  handOver(withinMs: number, settled: (ticket: TicketId) => void): Promise<readonly Left[]> {
+  handOver({ withinMs, signal, settled }: HandOverTerms): Promise<readonly Left[]> {
     if (!this.#accepting || this.#turned !== undefined) return Promise.reject(new Error('catnap is about to end'));
     const { promise, resolve, reject } = Promise.withResolvers<readonly Left[]>();
     const giveUp = (why: string): void => {
-      this.#turned = undefined;
+      done();
       for (const { actor } of this.#stages) actor.standStill(false);
       reject(new Error(why));
     };
+    const calledOff = (): void => giveUp(String(signal.reason));
     const cancel = this.#clock.at(after(this.#clock.now(), withinMs), () => giveUp(this.#underWay(withinMs)));
+    const done = (): void => {
+      cancel();
+      signal.removeEventListener('abort', calledOff);
+      this.#turned = undefined;
+    };
     const look = (): void => {
       const isStill = this.#stages.every(({ actor }) => actor.isStill);
       if (this.#turned === undefined || (this.#accepting && !isStill)) return;
-      cancel();
       if (!this.#accepting) return giveUp('catnap is shutting down');
-      this.#turned = undefined;
+      done();
       resolve(this.#letGo(settled));
     };
     // Everything that an event leads to has happened then.
     const lookSoon = (): void => queueMicrotask(look);
     this.#turned = lookSoon;
+    signal.addEventListener('abort', calledOff);
     for (const { actor } of this.#stages) actor.standStill(true);
     return promise;
   }

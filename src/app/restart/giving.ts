@@ -4,7 +4,7 @@ import type { Cancel, Clock } from '../../ports/clock.ts';
 import type { HandedCut, Handover } from '../../ports/handover.ts';
 import type { Reporter } from '../../ports/reporter.ts';
 import type { Given, Pass } from '../listeners.ts';
-import type { HandOverTerms } from '../options.ts';
+import type { HandOverTerms } from '../../runtime/supervisor.ts';
 import { PROTOCOL, type Line, type Said, type Word } from './said.ts';
 
 /** A catnap that can leave its engines to another. */
@@ -82,6 +82,8 @@ export class Giving {
   #more: (() => void) | undefined;
   #current: Promise<unknown> | undefined;
   #running = false;
+  /** Set while engines are to come to rest for the one that comes, which may be gone before. */
+  #resting: AbortController | undefined;
   /** Whether the one that comes says that it serves. */
   #isTaken = false;
   #isAfter = false;
@@ -108,6 +110,7 @@ export class Giving {
       return;
     }
     if (said.kind === 'taken') this.#isTaken = true;
+    if (said.kind === 'gone') this.#resting?.abort(didNotStart(said.why));
     this.#said.push(said);
     this.#more?.();
   }
@@ -177,10 +180,13 @@ export class Giving {
   }
 
   async #letGo(withinMs: number, { tell: settled }: Settlements): Promise<Handover> {
+    this.#resting = new AbortController();
     try {
-      return await this.#means.leaver.handOver({ withinMs, settled });
+      return await this.#means.leaver.handOver({ withinMs, settled, signal: this.#resting.signal });
     } catch (error) {
       throw await this.#dismiss(error instanceof Error ? error.message : String(error));
+    } finally {
+      this.#resting = undefined;
     }
   }
 
@@ -200,7 +206,7 @@ export class Giving {
     const { clock } = this.#means;
     const said = await this.#one(after(clock.now(), withinMs));
     if (said !== undefined && isWord(said, kind)) return said;
-    if (said?.kind === 'gone') throw new CalledOff([`the new catnap did not start: ${said.why}; its log says more`]);
+    if (said?.kind === 'gone') throw new CalledOff([didNotStart(said.why)]);
     if (said?.kind === 'refused') throw await this.#dismiss(...said.why);
     throw await this.#dismiss(
       `the new catnap was not ${kind === 'ready' ? 'ready' : 'serving'} after ${Math.round(withinMs / 1_000)} s`,
@@ -229,3 +235,5 @@ export class Giving {
 }
 
 const isWord = <Kind extends Said['kind']>(said: Said, kind: Kind): said is Word<Kind> => said.kind === kind;
+
+const didNotStart = (why: string): string => `the new catnap did not start: ${why}; its log says more`;

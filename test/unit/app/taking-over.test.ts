@@ -78,7 +78,11 @@ async function open(config: object, from?: () => Promise<Handover>): Promise<Cat
 /** Lets go, and gives what is left, with whoever has ended since. */
 async function left({ app }: Catnap): Promise<{ handover: Handover; settled: TicketId[] }> {
   const settled: TicketId[] = [];
-  const handover = await app.handOver({ withinMs: 10_000, settled: (ticket) => settled.push(ticket) });
+  const handover = await app.handOver({
+    signal: new AbortController().signal,
+    withinMs: 10_000,
+    settled: (ticket) => settled.push(ticket),
+  });
   return { handover, settled };
 }
 

@@ -9,6 +9,8 @@ import { ScriptedDriver } from './scripted-driver.ts';
 const model = modelId('a');
 const id = engineId(model, 0);
 
+const TERMS = { withinMs: 10_000, signal: new AbortController().signal, settled: () => {} };
+
 /** One model, whose engine starts when it is asked for and is not there yet. */
 function house() {
   const clock = new VirtualClock();
@@ -51,7 +53,7 @@ function house() {
 test('an engine that starts is let arrive, and then let go', async ({ expect }) => {
   const { supervisor, lease, driver } = house();
   await settled();
-  const handed = supervisor.handOver(10_000, () => {});
+  const handed = supervisor.handOver(TERMS);
   await settled();
   expect(driver()?.released).toBe(0);
 
@@ -67,7 +69,7 @@ test('an engine that starts is let arrive, and then let go', async ({ expect }) 
 test('one that takes too long is told, and all goes on', async ({ expect }) => {
   const { clock, supervisor, lease, driver } = house();
   await settled();
-  const handed = supervisor.handOver(10_000, () => {});
+  const handed = supervisor.handOver(TERMS);
   handed.catch(() => {});
   await clock.advance(10_000);
 
@@ -80,7 +82,7 @@ test('one that takes too long is told, and all goes on', async ({ expect }) => {
 test('a catnap that is told to stop while it stands still stops', async ({ expect }) => {
   const { supervisor, lease, driver } = house();
   await settled();
-  const handed = supervisor.handOver(10_000, () => {});
+  const handed = supervisor.handOver(TERMS);
   handed.catch(() => {});
   const stopped = supervisor.shutDown(0);
   await settled();
@@ -91,4 +93,19 @@ test('a catnap that is told to stop while it stands still stops', async ({ expec
   driver()?.succeed();
   await stopped;
   expect(driver()?.calls.map(({ what }) => what)).toEqual(['start', 'stop']);
+});
+
+test('where nobody waits for that any more all goes on at once', async ({ expect }) => {
+  const { supervisor, lease, driver } = house();
+  await settled();
+  const waited = new AbortController();
+  const handed = supervisor.handOver({ ...TERMS, signal: waited.signal });
+  handed.catch(() => {});
+  waited.abort('the new catnap did not start');
+
+  await expect(handed).rejects.toThrow('the new catnap did not start');
+  driver()?.succeed();
+  expect((await lease).model).toBe(model);
+  // It can be tried again, and what was called off has no say in that.
+  expect((await supervisor.handOver(TERMS))[0]?.models[0]?.running).toHaveLength(1);
 });

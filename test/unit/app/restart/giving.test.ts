@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { test } from 'vitest';
 import { Giving, type Leaver } from '../../../../src/app/restart/giving.ts';
 import type { Line, Said } from '../../../../src/app/restart/said.ts';
@@ -19,6 +20,8 @@ class Scene {
   readonly facts: Fact[] = [];
   /** Why engines cannot be let go of. */
   unrest: string | undefined;
+  /** Whether they never come to rest. */
+  isBusy = false;
   settled: (ticket: TicketId) => void = () => {};
   readonly #left = Promise.withResolvers<void>();
 
@@ -32,8 +35,13 @@ class Scene {
   readonly #leaver: Leaver = {
     accepting: true,
     reporter: { report: (fact) => this.facts.push(fact) },
-    handOver: async ({ settled }) => {
+    handOver: async ({ settled, signal }) => {
       if (this.unrest !== undefined) throw new Error(this.unrest);
+      if (this.isBusy) {
+        this.told.push('wait for rest');
+        await once(signal, 'abort');
+        throw new Error(String(signal.reason));
+      }
       this.settled = settled;
       this.told.push('let go');
       return HANDOVER;
@@ -202,4 +210,16 @@ test('one that has taken over before it could be ended has taken over', async ({
   expect(await end).toMatchObject({ kind: 'done' });
   expect(scene.giving.isAfter).toBe(true);
   expect(scene.told).not.toContain('take back');
+});
+
+test('a wish to stop does not wait for models that are on their way', async ({ expect }) => {
+  const scene = new Scene();
+  scene.isBusy = true;
+  const end = scene.giving.restart('SIGUSR2', undefined);
+  await scene.says(READY);
+  const stays = scene.giving.callOff();
+  await scene.says(GONE);
+  expect(await stays).toBe(true);
+  expect(await end).toMatchObject({ problems: [expect.stringContaining('ended by SIGKILL')] });
+  expect(scene.told).toEqual(['begin', 'wait for rest', 'call off', 'call off']);
 });
