@@ -1,6 +1,16 @@
+import { once } from 'node:events';
+import { connect, createServer, type Server, type Socket } from 'node:net';
 import { describe, test, vi } from 'vitest';
 import { systemClock } from '../../../src/adapters/system-clock.ts';
 import { after, FOREVER, millis } from '../../../src/core/kinds.ts';
+
+async function clientOf(server: Server): Promise<Socket> {
+  if (!server.listening) await once(server, 'listening');
+  const address = server.address();
+  const client = connect(typeof address === 'object' && address !== null ? address.port : 0, '127.0.0.1');
+  await once(client, 'connect');
+  return client;
+}
 
 describe('system clock', () => {
   test('runs at the moment or after it, never before and never synchronously', async ({ expect }) => {
@@ -44,6 +54,35 @@ describe('system clock', () => {
     await new Promise<void>((resolve) => clock.at(after(clock.now(), 5), resolve));
     expect(ran).toBe(false);
   });
+
+  test.for(['runs', 'is cancelled'])(
+    'a timer that is due while the process stands still comes after what has come meanwhile, and %s',
+    async (end, { expect, onTestFinished }) => {
+      const clock = systemClock();
+      const seen: string[] = [];
+      const server = createServer().listen(0, '127.0.0.1');
+      const [[socket], client] = await Promise.all([once(server, 'connection'), clientOf(server)]);
+      onTestFinished(() => {
+        client.destroy();
+        server.close();
+      });
+      const due = Promise.withResolvers<void>();
+      const cancel = clock.at(after(clock.now(), 5), () => {
+        seen.push('timer');
+        due.resolve();
+      });
+      socket.once('data', () => {
+        seen.push('data');
+        if (end === 'is cancelled') cancel();
+      });
+      client.write('x');
+      const until = clock.now() + 100;
+      while (clock.now() < until);
+      if (end === 'runs') await due.promise;
+      else await new Promise<void>((resolve) => clock.at(after(clock.now(), 5), resolve));
+      expect(seen).toEqual(end === 'runs' ? ['data', 'timer'] : ['data']);
+    },
+  );
 
   test('waits longer than one timer can, and can be cancelled on the way', ({ expect }) => {
     vi.useFakeTimers();
