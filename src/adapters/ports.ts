@@ -1,7 +1,13 @@
+import { randomInt } from 'node:crypto';
 import { connect, createServer } from 'node:net';
 import { codeOf } from './system-error.ts';
 
 const LOCALHOST = '127.0.0.1';
+/**
+ * Systems give the ports above to whoever asks somebody else, at any moment: to others between our look and the engine's, or while an
+ * engine that has to have its port again lies on disk.
+ */
+const [FIRST, BEHIND_LAST] = [20_000, 30_000];
 /** A port that was given out is not given out again for so long: whoever asked for it may not listen on it yet. */
 const KEPT_FOR_MS = 60_000;
 const TRIES = 100;
@@ -14,11 +20,10 @@ export class Ports {
 
   async free(): Promise<number> {
     for (let tries = 0; tries < TRIES; tries += 1) {
-      const port = await listenBriefly(0);
-      if (port !== undefined && !this.#isKept(port)) {
-        this.#given.set(port, performance.now());
-        return port;
-      }
+      const port = randomInt(FIRST, BEHIND_LAST);
+      if (this.#isKept(port)) continue;
+      this.#given.set(port, performance.now());
+      if ((await listenBriefly(port)) !== undefined) return port;
     }
     throw new Error(`no free port was found on ${LOCALHOST} in ${TRIES} tries`);
   }

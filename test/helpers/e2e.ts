@@ -1,8 +1,8 @@
-import { once } from 'node:events';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { test as base } from 'vitest';
+import { Ports } from '../../src/adapters/ports.ts';
 import type { ConfigInput, ModelInput } from '../../src/config/schema.ts';
 import { Catnap, runCatnap, stateDir, type Ended, type Setting } from './catnap.ts';
 import { requireLlama } from './llama.ts';
@@ -192,10 +192,6 @@ async function isFree(port: number): Promise<boolean> {
 }
 
 /** A port that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  const listener = createServer().listen(0, '127.0.0.1');
-  await once(listener, 'listening');
-  const address = listener.address();
-  await new Promise((resolve) => listener.close(resolve));
-  return typeof address === 'object' && address !== null ? address.port : 0;
-}
+export const freePort = (): Promise<number> => PORTS.free();
+
+const PORTS = new Ports();

@@ -1,6 +1,5 @@
-import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { execa } from 'execa';
+import { Ports } from '../../src/adapters/ports.ts';
 import { catnapCacheDir } from '../../src/quickstart/cache-dir.ts';
 import { fetchLlamaServer } from '../../src/quickstart/llama/fetch.ts';
 import { findLlamaServer, type FindResult } from '../../src/quickstart/llama/find.ts';
@@ -56,7 +55,7 @@ export async function startLlama({
   readonly model: string;
   readonly args?: readonly string[];
 }): Promise<DirectLlama> {
-  const origin = `http://127.0.0.1:${await freePort()}`;
+  const origin = `http://127.0.0.1:${await new Ports().free()}`;
   const child = execa(
     server,
     ['--model', model, '--host', '127.0.0.1', '--port', new URL(origin).port, '--threads', '1', ...args],
@@ -86,14 +85,4 @@ async function isHealthy(origin: string): Promise<boolean> {
   } catch {
     return false;
   }
-}
-
-async function freePort(): Promise<number> {
-  const listener = createServer().listen(0, '127.0.0.1');
-  await once(listener, 'listening');
-  const address = listener.address();
-  listener.close();
-  await once(listener, 'close');
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
 }
