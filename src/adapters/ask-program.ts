@@ -1,13 +1,16 @@
 import { execa } from 'execa';
+import { after } from '../core/kinds.ts';
 import { inheritedFrom } from './engine-env.ts';
 import { signalGroup } from './signal-group.ts';
-import { LONGEST_DELAY_MS } from './system-clock.ts';
+import { systemClock } from './system-clock.ts';
 import { whyNotStarted } from './start-error.ts';
 
 /** As much is kept of what it prints. */
 const OUTPUT_LIMIT = 1024 * 1024;
 /** How long its last output may take to arrive once it has ended, and its end once it was killed. */
 const LATE_MS = 200;
+
+const clock = systemClock();
 
 type Answer = { readonly code: number | null; readonly output: string };
 
@@ -96,13 +99,11 @@ async function unlessCalledOff<T>(work: Promise<T>, signal: AbortSignal | undefi
 }
 
 async function within<T>(promise: Promise<T>, ms: number): Promise<T | undefined> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(() => resolve(undefined), Math.min(ms, LONGEST_DELAY_MS));
-  });
+  const late = Promise.withResolvers<undefined>();
+  const cancel = clock.at(after(clock.now(), ms), () => late.resolve(undefined));
   try {
-    return await Promise.race([promise, late]);
+    return await Promise.race([promise, late.promise]);
   } finally {
-    clearTimeout(timer);
+    cancel();
   }
 }

@@ -1,10 +1,13 @@
 import { Client } from 'undici';
+import { after } from '../core/kinds.ts';
 import type { EngineAnswer, EngineCall, EngineHttp } from '../ports/engine-http.ts';
-import { LONGEST_DELAY_MS } from './system-clock.ts';
+import { systemClock } from './system-clock.ts';
 import { codeOf } from './system-error.ts';
 
 /** As much of a body is read; the rest is not waited for. */
 const BODY_LIMIT = 64 * 1024;
+
+const clock = systemClock();
 
 /**
  * Control calls over undici. Each has a connection of its own that is destroyed with the call, so nothing of a call is left
@@ -18,13 +21,10 @@ async function call(terms: EngineCall): Promise<EngineAnswer> {
   const over = new AbortController();
   const giveUp = () => over.abort();
   let late = false;
-  const timer = setTimeout(
-    () => {
-      late = true;
-      giveUp();
-    },
-    Math.min(terms.limitMs, LONGEST_DELAY_MS),
-  );
+  const cancel = clock.at(after(clock.now(), terms.limitMs), () => {
+    late = true;
+    giveUp();
+  });
   terms.signal?.addEventListener('abort', giveUp, { once: true });
   if (terms.signal?.aborted === true) giveUp();
   try {
@@ -33,7 +33,7 @@ async function call(terms: EngineCall): Promise<EngineAnswer> {
     if (late) return { kind: 'timeout' };
     return { kind: 'refused', reason: terms.signal?.aborted === true ? 'the call was given up' : inWords(error) };
   } finally {
-    clearTimeout(timer);
+    cancel();
     terms.signal?.removeEventListener('abort', giveUp);
   }
 }

@@ -2,7 +2,7 @@ import { millis } from '../core/kinds.ts';
 import type { Clock } from '../ports/clock.ts';
 
 /** The longest delay that `setTimeout` takes; beyond it, it fires at once. */
-export const LONGEST_DELAY_MS = 2 ** 31 - 1;
+const LONGEST_DELAY_MS = 2 ** 31 - 1;
 
 /** By so much late, a timer tells that this process stood still: the machine had other things to do, or was halted. */
 const STALLED_MS = 20;

@@ -224,13 +224,13 @@ describe('a hook that is a call', () => {
     expect(ends).toMatchObject([{ result: 'done' }]);
   });
 
-  test.for<[number | undefined, string]>([
-    [503, 'was not carried out: it answered 503: not now'],
-    [302, 'was not carried out: it answered 302: not now'],
-    [undefined, 'was not carried out: it did not answer within 0.2 s'],
-  ])('%s is a failure', async ([status, reason], { expect }) => {
+  test.for<[number | undefined, number, string]>([
+    [503, 30, 'was not carried out: it answered 503: not now'],
+    [302, 30, 'was not carried out: it answered 302: not now'],
+    [undefined, 0.2, 'was not carried out: it did not answer within 0.2 s'],
+  ])('%s is a failure', async ([status, timeout_secs, reason], { expect }) => {
     const { url } = await serve(status);
-    const { driver } = hooked({ after_start: hook({ url, timeout_secs: 0.2 }) });
+    const { driver } = hooked({ after_start: hook({ url, timeout_secs }) });
     await driver.start(order().order);
     expect(ends).toMatchObject([{ result: 'failed', reason }]);
   });
