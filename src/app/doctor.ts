@@ -11,7 +11,9 @@ import type { SleepLevel } from '../core/kinds.ts';
 import { diagnose, type Diagnosis } from '../doctor/diagnose.ts';
 import type { EngineProgram, GpuSeen, Machine, ModelSeen, PortSeen } from '../doctor/machine.ts';
 import { diagnosisText } from '../doctor/text.ts';
+import { sglangRulesOut } from '../engines/sglang.ts';
 import { hasKvScales, vllmArgs } from '../engines/vllm-flags.ts';
+import { vllmRulesOut } from '../engines/vllm-serve.ts';
 import { knownBad, versionOf as vllmVersion } from '../engines/vllm-version.ts';
 import type { Processes } from '../ports/process.ts';
 import type { Programs } from '../ports/programs.ts';
@@ -174,7 +176,7 @@ function modelSeen(
     sensible: DEPTH.filter((level) => works.includes(level) || accepted.includes(level)),
     works,
     program: engine,
-    knownBad: knownAgainst(name, model, engine?.version),
+    knownBad: new Map([...knownAgainst(name, model, engine?.version), ...ruledOut(model)]),
     failed: new Map(
       ofLevels.flatMap(({ level, passed, reason }) => (passed ? [] : [[levelOf(level), reason] as const])),
     ),
@@ -191,9 +193,18 @@ function knownAgainst(name: string, model: ModelConfig, text: string | undefined
   return new Map(
     ([1, 2] as const).flatMap((level) => {
       const why = knownBad(level, { version, names, lora, kvScales: hasKvScales(names, vllmArgs(model, {})) });
-      return why === undefined ? [] : [[level, `vLLM ${text ?? 'of an unknown version'}: ${why}`] as const];
+      if (why === undefined) return [];
+      // Level hybrid begins with level 2.
+      const levels: readonly SleepLevel[] = level === 2 ? [2, 'hybrid'] : [1];
+      return levels.map((each) => [each, `vLLM ${text ?? 'of an unknown version'}: ${why}`] as const);
     }),
   );
+}
+
+/** What its settings say, whatever the version. */
+function ruledOut(model: ModelConfig): ReadonlyMap<SleepLevel, string> {
+  if (model.backend === 'vllm_serve') return vllmRulesOut(model);
+  return model.backend === 'sglang' ? sglangRulesOut(model) : new Map();
 }
 
 function asJson({ findings, models, well }: Diagnosis): string {

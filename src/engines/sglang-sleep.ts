@@ -22,6 +22,21 @@ export type SglangSleepTerms = {
 const ASK_MS = 5_000;
 const LOOK_EVERY_MS = 50;
 
+/** What its settings alone say against a level. */
+export function againstSglang(
+  level: 1 | 2,
+  { keeps, speculates, lora }: Pick<SglangSleepTerms, 'keeps' | 'speculates' | 'lora'>,
+): string | undefined {
+  if (level === 1 && !keeps)
+    return 'SGLang was started to drop its weights, for level 2: it decides that when it starts. Set sleep_level to something else, or leave 2 out of levels_allowed';
+  if (level === 2 && keeps)
+    return 'SGLang was started to keep its weights in host memory, for level 1: it decides that when it starts. Set sleep_level to 2, or leave 1 out of levels_allowed';
+  if (level === 2 && speculates)
+    return 'SGLang does not load the weights of a draft model again after level 2; level 1 keeps them';
+  if (level === 2 && lora) return 'adapters of SGLang do not survive level 2; level 1 keeps what they are applied to';
+  return undefined;
+}
+
 /**
  * SGLang's memory saver. It gives memory up only while no request is left in it, and dies of a call that comes too early; asleep
  * it dies of any request. It answers before the memory is free, and does not answer at all when there is none to come back to.
@@ -44,16 +59,8 @@ export class SglangSleep implements OwnSleep {
   }
 
   async hindrance(level: 1 | 2, sleeper: Sleeper): Promise<string | undefined> {
-    const { keeps, speculates, lora } = this.#terms;
     if (this.#released === sleeper.child.pid) return 'SGLang sleeps already, or half way, after a sleep that failed';
-    if (level === 1 && !keeps)
-      return 'SGLang was started to drop its weights, for level 2: it decides that when it starts. Set sleep_level to something else, or leave 2 out of levels_allowed';
-    if (level === 2 && keeps)
-      return 'SGLang was started to keep its weights in host memory, for level 1: it decides that when it starts. Set sleep_level to 2, or leave 1 out of levels_allowed';
-    if (level === 2 && speculates)
-      return 'SGLang does not load the weights of a draft model again after level 2; level 1 keeps them';
-    if (level === 2 && lora) return 'adapters of SGLang do not survive level 2; level 1 keeps what they are applied to';
-    return undefined;
+    return againstSglang(level, this.#terms);
   }
 
   async release(_level: 1 | 2, sleeper: Sleeper, signal: AbortSignal): Promise<void> {

@@ -1,4 +1,4 @@
-import { engineId, type ModelId } from '../core/kinds.ts';
+import { engineId, type ModelId, type SleepLevel } from '../core/kinds.ts';
 import type { SglangModel } from '../config/schema.ts';
 import type { EngineFiles } from '../ports/engine-files.ts';
 import type { EngineHttp } from '../ports/engine-http.ts';
@@ -6,7 +6,7 @@ import type { Programs } from '../ports/programs.ts';
 import { has, valueOf, type Argv } from './command-line.ts';
 import { DriverError } from './driver.ts';
 import { answersOk, bearer, missing, surroundings } from './served.ts';
-import { SglangSleep } from './sglang-sleep.ts';
+import { againstSglang, SglangSleep } from './sglang-sleep.ts';
 import { leastWork } from './sign-of-life.ts';
 import type { Family } from './family.ts';
 
@@ -31,7 +31,6 @@ export function sglang(model: ModelId, config: SglangModel, means: SglangMeans):
   const servedName = valueOf(extra, ['--served-model-name']) ?? config.served_model_name ?? model;
   const key = config.api_key?.reveal();
   const headers = bearer(valueOf(extra, ['--api-key']) ?? key);
-  const keeps = keepsWeights(config);
   return {
     name: 'SGLang',
     readinessPath: '/health',
@@ -42,9 +41,7 @@ export function sglang(model: ModelId, config: SglangModel, means: SglangMeans):
     ranks: ranksIn(extra),
     ownSleep: new SglangSleep({
       modelPath: config.model_path,
-      keeps,
-      speculates: has(extra, SPECULATES),
-      lora: has(extra, ['--enable-lora', '--lora-paths']),
+      ...sleepSettings(config),
       admin: bearer(valueOf(extra, ['--admin-api-key'])),
       sleepMs: means.sleepMs,
       stepMs: means.wakeStepMs,
@@ -93,6 +90,23 @@ export function sglang(model: ModelId, config: SglangModel, means: SglangMeans):
  */
 const keepsWeights = ({ levels_allowed: levels, sleep_level: level }: SglangModel): boolean =>
   levels.includes(1) && level !== 2;
+
+/** Levels that its settings alone rule out, before it is started, and why. */
+export function sglangRulesOut(config: SglangModel): ReadonlyMap<SleepLevel, string> {
+  const settings = sleepSettings(config);
+  const own = ([1, 2] as const).flatMap((level) => {
+    const why = againstSglang(level, settings);
+    return why === undefined ? [] : [[level, why] as const];
+  });
+  const together = 'it runs on several GPUs that talk to each other, which a checkpoint breaks';
+  return new Map<SleepLevel, string>([...own, ...(ranksIn(config.extra_args) > 1 ? [[3, together] as const] : [])]);
+}
+
+const sleepSettings = (config: SglangModel) => ({
+  keeps: keepsWeights(config),
+  speculates: has(config.extra_args, SPECULATES),
+  lora: has(config.extra_args, ['--enable-lora', '--lora-paths']),
+});
 
 function sleepFlags(config: SglangModel, extra: readonly string[]): string[] {
   const { levels_allowed: levels } = config;

@@ -8,7 +8,7 @@ import { answersOk, bearer, missing, surroundings } from './served.ts';
 import { leastWork } from './sign-of-life.ts';
 import type { Family } from './family.ts';
 import { hasKvScales, vllmArgs } from './vllm-flags.ts';
-import { VllmSleep } from './vllm-sleep.ts';
+import { againstLevel2, againstParting, VllmSleep } from './vllm-sleep.ts';
 import { remedyForLoad } from './vllm-version.ts';
 
 type VllmMeans = {
@@ -131,6 +131,32 @@ const sleepsItself = (levels: readonly SleepLevel[], { sleepsBeforeDisk }: VllmM
 const isCheckpointed = (levels: readonly SleepLevel[]): boolean =>
   levels.some((level) => level === 3 || level === 4 || level === 'hybrid');
 
+/** Levels that its settings alone rule out, before it is started, and why. */
+export function vllmRulesOut(config: VllmServeModel): ReadonlyMap<SleepLevel, string> {
+  const out = new Map<SleepLevel, string>();
+  const settings = sleepSettings(config);
+  const second = againstLevel2({ ...settings, speculates: has(vllmArgs(config, {}), SPECULATES) });
+  for (const level of [2, 'hybrid'] as const) if (second !== undefined) out.set(level, second);
+  if (ranksIn(config.extra_args) === 1) return out;
+  out.set(3, 'it runs on several GPUs that talk to each other, which a checkpoint breaks');
+  const parting = againstParting(settings);
+  for (const level of ['hybrid', 4] as const) if (parting !== undefined) out.set(level, parting);
+  return out;
+}
+
+const SPECULATES = ['--speculative-config', '--speculative_config', '--speculative-model', '-sc'];
+
+function sleepSettings({ extra_args: extra, env }: VllmServeModel) {
+  const runtime = env['VLLM_ALLOW_RUNTIME_LORA_UPDATING']?.reveal();
+  const loraAtRunTime = /^(1|true)$/i.test(runtime ?? '');
+  return {
+    lora: loraAtRunTime || has(extra, ['--enable-lora', '--enable_lora', '--lora-modules', '--lora_modules']),
+    loraAtRunTime,
+    eager: has(extra, EAGER),
+    plainAllReduce: has(extra, PLAIN_ALL_REDUCE),
+  };
+}
+
 function ownSleepOf(
   model: ModelId,
   servedName: string,
@@ -138,18 +164,12 @@ function ownSleepOf(
   { sleepMs, wakeStepMs }: VllmMeans,
   launchedWith: () => readonly string[],
 ): VllmSleep {
-  const { model_path, extra_args: extra, env, startup_timeout_secs } = config;
-  const runtime = env['VLLM_ALLOW_RUNTIME_LORA_UPDATING']?.reveal();
-  const loraAtRunTime = /^(1|true)$/i.test(runtime ?? '');
+  const { model_path, extra_args: extra, startup_timeout_secs } = config;
   return new VllmSleep({
     names: [model_path, model, servedName],
-    speculates: () =>
-      has(launchedWith(), ['--speculative-config', '--speculative_config', '--speculative-model', '-sc']),
-    lora: loraAtRunTime || has(extra, ['--enable-lora', '--enable_lora', '--lora-modules', '--lora_modules']),
-    loraAtRunTime,
+    speculates: () => has(launchedWith(), SPECULATES),
+    ...sleepSettings(config),
     kvScales: () => hasKvScales([model_path, model, servedName], launchedWith()),
-    eager: has(extra, EAGER),
-    plainAllReduce: has(extra, PLAIN_ALL_REDUCE),
     extended: isExtended(config),
     suspendsNccl: has(extra, ['--enable-nccl-comm-suspend', '--enable_nccl_comm_suspend']),
     askMs: ASK_MS,

@@ -44,6 +44,26 @@ const THEIRS: readonly Communicators[] = [
   { part: 'suspend_nccl', rejoin: 'resume_nccl' },
 ];
 
+/** What its settings alone say against level 2, and against tearing communicators down. */
+export function againstLevel2({
+  speculates,
+  lora,
+  loraAtRunTime,
+}: Pick<VllmSleepTerms, 'lora' | 'loraAtRunTime'> & { readonly speculates: boolean }): string | undefined {
+  if (speculates) return 'vLLM does not load the weights of a draft model again after level 2';
+  if (lora && !loraAtRunTime)
+    return 'adapters are lost at level 2, and can only be loaded again with VLLM_ALLOW_RUNTIME_LORA_UPDATING=True in `env`';
+  return undefined;
+}
+
+export function againstParting({
+  eager,
+  plainAllReduce,
+}: Pick<VllmSleepTerms, 'eager' | 'plainAllReduce'>): string | undefined {
+  const missing = [...(eager ? [] : ['--enforce-eager']), ...(plainAllReduce ? [] : ['--disable-custom-all-reduce'])];
+  return missing.length === 0 ? undefined : `on several GPUs level hybrid needs ${missing.join(' and ')} in extra_args`;
+}
+
 /** vLLM's sleep mode, over its development routes. Answers of 200 are no proof of anything here. */
 export class VllmSleep implements OwnSleep {
   readonly #terms: VllmSleepTerms;
@@ -70,9 +90,8 @@ export class VllmSleep implements OwnSleep {
 
   async hindrance(level: 1 | 2, sleeper: Sleeper, signal: AbortSignal): Promise<string | undefined> {
     const { names, speculates, lora, loraAtRunTime, kvScales } = this.#terms;
-    if (level === 2 && speculates()) return 'vLLM does not load the weights of a draft model again after level 2';
-    if (level === 2 && lora && !loraAtRunTime)
-      return 'adapters are lost at level 2, and can only be loaded again with VLLM_ALLOW_RUNTIME_LORA_UPDATING=True in `env`';
+    const settings = level === 2 ? againstLevel2({ speculates: speculates(), lora, loraAtRunTime }) : undefined;
+    if (settings !== undefined) return settings;
     const [said, sleeping] = await Promise.all([
       this.#get('/version', sleeper, signal),
       this.#get('/is_sleeping', sleeper, signal),
@@ -120,10 +139,7 @@ export class VllmSleep implements OwnSleep {
   }
 
   partHindrance({ ranks }: Sleeper): string | undefined {
-    const { eager, plainAllReduce } = this.#terms;
-    const missing = [...(eager ? [] : ['--enforce-eager']), ...(plainAllReduce ? [] : ['--disable-custom-all-reduce'])];
-    if (ranks === 1 || missing.length === 0) return undefined;
-    return `on several GPUs level hybrid needs ${missing.join(' and ')} in extra_args`;
+    return ranks === 1 ? undefined : againstParting(this.#terms);
   }
 
   /** Which call there is depends on what was built into it; the first that it knows is used from then on. */

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe } from 'vitest';
+import { z } from 'zod';
 import type { ConfigInput } from '../../src/config/schema.ts';
 import { configFile, stateDir, writeConfig } from '../helpers/catnap.ts';
 import { requireCriu } from '../helpers/criu.ts';
@@ -237,6 +238,9 @@ describe('stand-ins for vLLM', () => {
   });
 });
 
+const Level = z.object({ level: z.union([z.number(), z.string()]), missing: z.array(z.string()) });
+const Told = z.object({ models: z.array(z.object({ model: z.string(), levels: z.array(Level) })) });
+
 describe('catnap doctor', () => {
   test('tells what the machine has and which levels can work, beside a catnap that serves', async ({
     expect,
@@ -245,7 +249,12 @@ describe('catnap doctor', () => {
     run,
     start,
   }) => {
-    const models: ConfigInput['models'] = { alpha: lab.vllm({}, { sleep_level: 1 }), beta: { backend: 'stub' } };
+    const models: ConfigInput['models'] = {
+      alpha: lab.vllm({}, { sleep_level: 1 }),
+      beta: { backend: 'stub' },
+      both: lab.vllm({}, { extra_args: ['--tensor-parallel-size', '2', '--speculative-config', '{}'] }),
+      gamma: lab.sglang({}, { sleep_level: 1 }),
+    };
     await start({ ...lab.root, models }, { env: lab.env });
     const { code, out } = await run(['--config', configFile(folder), 'doctor', '--json'], { env: lab.env });
     const { well, findings, models: told } = JSON.parse(out);
@@ -262,6 +271,21 @@ describe('catnap doctor', () => {
     expect(told[0]).toMatchObject({
       model: 'alpha',
       levels: [{ level: 1, state: 'possible', wanted: true }, {}, {}, {}, {}, {}],
+    });
+    // What its settings rule out is known before it is started.
+    const { models: rows } = Told.parse(JSON.parse(out));
+    const ruledOut = rows.map(({ model, levels }) => [
+      model,
+      levels.flatMap(({ level, missing: [why] }) => (why === undefined || level === 4 ? [] : [[level, why]])),
+    ]);
+    expect(Object.fromEntries(ruledOut)).toMatchObject({
+      alpha: [],
+      both: [
+        [2, expect.stringContaining('draft model')],
+        [3, expect.stringContaining('a checkpoint breaks')],
+        ['hybrid', expect.stringContaining('needs --enforce-eager and --disable-custom-all-reduce')],
+      ],
+      gamma: [[2, expect.stringContaining('Set sleep_level to 2')]],
     });
     expect([well, code]).toEqual([true, 0]);
   });
