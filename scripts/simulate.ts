@@ -12,6 +12,7 @@ const USAGE = `Runs the decision code in simulated worlds.
   npm run sim -- --seed 7 [--verbose]          one world, with its transcript
   npm run sim -- --seed 0 --count 100000       as many as you like
   npm run sim -- --policy slack --urgency      under another policy; with requests of different urgency
+  npm run sim -- --deadlines                   with requests that say how long they wait at the most
   npm run sim -- --extras                      with what the config may switch on besides: requests that come back after a cut,
                                                models that go deeper when they have nothing to do
   npm run sim -- --reloads                     with the config read again and again
@@ -72,6 +73,7 @@ const { values } = parseArgs({
     count: { type: 'string' },
     policy: { type: 'string', default: 'fifo' },
     urgency: { type: 'boolean', default: false },
+    deadlines: { type: 'boolean', default: false },
     extras: { type: 'boolean', default: false },
     reloads: { type: 'boolean', default: false },
     freezes: { type: 'boolean', default: false },
@@ -88,7 +90,7 @@ const count = wholeNumber('--count', values.count ?? many);
 if (values.help) say(USAGE);
 else if (values.mutants) process.exitCode = await mutants(count);
 else {
-  const { urgency, extras, reloads, freezes, overlap, handovers } = values;
-  const kind = { policy: policyNamed(values.policy), urgency, extras, reloads, freezes, overlap, handovers };
+  const { urgency, deadlines, extras, reloads, freezes, overlap, handovers } = values;
+  const kind = { policy: policyNamed(values.policy), urgency, deadlines, extras, reloads, freezes, overlap, handovers };
   process.exitCode = worlds(from, count, kind, values.verbose);
 }

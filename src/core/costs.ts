@@ -14,6 +14,8 @@ export type HeldMib = Readonly<Record<string, number>>;
 /** As it is written down. */
 export type SavedCosts = Readonly<Partial<Record<CostLeg, Estimate>>> & { readonly holds?: HeldMib };
 
+const NEVER_SEEN: Estimate = { ms: 0, spreadMs: 0, samples: 1 };
+
 /** How much the newest time moves the average. */
 const WEIGHT = 0.3;
 /** What is expected of a model that was never seen to do it. */
@@ -33,6 +35,10 @@ export function learned(before: Estimate | undefined, ms: number): Estimate {
 
 /** A time that is seldom exceeded: what deadlines are reckoned with. */
 export const carefully = ({ ms, spreadMs }: Estimate): number => ms + 2 * spreadMs;
+
+/** A time that is seldom undercut: what is called impossible is reckoned with it. What was seen once or twice may have been chance, and what never was, may be nothing. */
+export const atLeast = ({ ms, spreadMs, samples }: Estimate = NEVER_SEEN): number =>
+  Math.max(0, ms - 2 * Math.max(spreadMs, ms / (4 * samples)));
 
 /**
  * What one model takes to come, to go and to drain, per sleep level. Only commands that succeeded teach anything: a start that fails at once
@@ -77,13 +83,18 @@ export class Costs {
     return this.#legs.get(`come:${level}`);
   }
 
+  /** The same of going to a level. */
+  go(level: SleepLevel): Estimate | undefined {
+    return this.#legs.get(`go:${level}`);
+  }
+
   comeMs(level: SleepLevel): number {
     const estimate = this.come(level);
     return estimate === undefined ? UNKNOWN_COME_MS : carefully(estimate);
   }
 
   goMs(level: SleepLevel): number {
-    const estimate = this.#legs.get(`go:${level}`);
+    const estimate = this.go(level);
     return estimate === undefined ? UNKNOWN_GO_MS : carefully(estimate);
   }
 

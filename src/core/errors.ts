@@ -242,7 +242,8 @@ export const ERRORS = {
     type: 'server_error',
     fault: 'load',
     retry: true,
-    meaning: 'The request waited `request_timeout_secs` and its model did not get a turn.',
+    meaning:
+      'The request waited `request_timeout_secs` and its model did not get a turn, or the model cannot come by the deadline that the request sets itself.',
   },
   engine_failed: {
     status: 503,

@@ -1,5 +1,5 @@
 import { Heap } from './heap.ts';
-import { after, FOREVER, type Millis, type TicketId } from './kinds.ts';
+import { after, FOREVER, soonest, type Millis, type TicketId } from './kinds.ts';
 import { Batch, isBefore, type Place } from './place.ts';
 
 /**
@@ -12,11 +12,21 @@ export type Waiting = Place & {
   readonly since: Millis;
   /** How long it waits for a turn. The time in which its own model is on the way does not count. */
   readonly patienceMs: number;
+  /** How long at the most, where its client says so: on a clock that never stands still. */
+  readonly withinMs?: number | undefined;
   /** It waits only while its model is awake or on its way: nobody is put away for it. */
   readonly bound?: boolean;
 };
 
-type Held = Waiting & { readonly expiresAt: Millis; readonly pausedBefore: number; gone: boolean };
+type Held = Waiting & {
+  readonly expiresAt: Millis;
+  readonly deadline: Millis;
+  readonly pausedBefore: number;
+  gone: boolean;
+};
+
+const hasDeadline = ({ deadline }: Held): boolean => deadline < FOREVER;
+const expires = ({ expiresAt }: Held): boolean => expiresAt < FOREVER;
 
 /**
  * The line of waiting tickets of one model, in the order of their places, bounded.
@@ -27,6 +37,8 @@ export class Lane {
   #waiting: Held[] = [];
   /** Who runs out of patience first. Those who have gone are dropped when they come up. */
   readonly #expiries = new Heap<Held>((a, b) => a.expiresAt < b.expiresAt);
+  readonly #deadlines = new Heap<Held>((a, b) => a.deadline < b.deadline);
+  readonly #leastMs: () => number;
   #sinceSum = 0;
   #bound = 0;
   #loads = 0;
@@ -35,8 +47,10 @@ export class Lane {
   #behind = 0;
   #pausedAt: Millis | undefined;
 
-  constructor(limit: number) {
+  /** `leastMs`: what it takes at least from now on until somebody in it is served. */
+  constructor(limit: number, leastMs: () => number = () => 0) {
     this.#limit = limit;
+    this.#leastMs = leastMs;
   }
 
   get length(): number {
@@ -57,6 +71,10 @@ export class Lane {
     return this.#loads > 0;
   }
 
+  get hasDeadlines(): boolean {
+    return this.#deadlines.size > 0;
+  }
+
   get first(): Waiting | undefined {
     return this.#waiting[0];
   }
@@ -68,7 +86,8 @@ export class Lane {
 
   push(waiting: Waiting, now: Millis): void {
     const expiresAt = after(this.#clock(now), waiting.patienceMs);
-    const held: Held = { ...waiting, expiresAt, pausedBefore: this.#paused(now), gone: false };
+    const deadline = after(waiting.since, waiting.withinMs ?? FOREVER);
+    const held: Held = { ...waiting, expiresAt, deadline, pausedBefore: this.#paused(now), gone: false };
     let at = this.#waiting.length;
     for (
       let before = this.#waiting[at - 1];
@@ -81,7 +100,8 @@ export class Lane {
     if (held.bound === true) this.#bound++;
     if (held.kind === 'load') this.#loads++;
     if (held.kind === 'frozen') this.#frozen++;
-    if (expiresAt < FOREVER) this.#expiries.push(held);
+    if (expires(held)) this.#expiries.push(held);
+    if (hasDeadline(held)) this.#deadlines.push(held);
   }
 
   /** Takes one ticket out of the line; false when it is not in it. */
@@ -133,26 +153,36 @@ export class Lane {
   takeExpired(now: Millis): readonly Waiting[] {
     const until = this.#pausedAt ?? now;
     const isOver = ({ expiresAt }: Held): boolean => after(expiresAt, this.#behind) <= until;
-    const next = this.#nextToExpire();
+    const next = this.#nextOf(this.#expiries);
     return next === undefined || !isOver(next) ? [] : this.#takeWhere(isOver);
   }
 
-  /** When the next ticket runs out of patience, if the clock runs. */
-  get dueAt(): Millis | undefined {
-    if (this.#pausedAt !== undefined) return undefined;
-    const next = this.#nextToExpire();
-    return next && after(next.expiresAt, this.#behind);
+  /** Takes out whoever cannot be served by its deadline any more; `alsoMs` is what has to be done before its model can come. */
+  takeLate(now: Millis, alsoMs = 0): readonly Waiting[] {
+    const leastMs = this.#leastMs() + alsoMs;
+    const isLate = ({ deadline }: Held): boolean => after(deadline, -leastMs) <= now;
+    const next = this.#nextOf(this.#deadlines);
+    return next === undefined || !isLate(next) ? [] : this.#takeWhere(isLate);
   }
 
-  #nextToExpire(): Held | undefined {
-    const expiries = this.#expiries;
-    while (expiries.first?.gone === true) expiries.take();
+  /** When the next ticket runs out of patience, if the clock runs, or of time. */
+  get dueAt(): Millis | undefined {
+    const late = this.#nextOf(this.#deadlines);
+    const lateAt = late && after(late.deadline, -this.#leastMs());
+    if (this.#pausedAt !== undefined) return lateAt;
+    const next = this.#nextOf(this.#expiries);
+    return soonest(lateAt, next && after(next.expiresAt, this.#behind));
+  }
+
+  #nextOf(heap: Heap<Held>): Held | undefined {
+    while (heap.first?.gone === true) heap.take();
     // Those who wait long can keep many who have gone behind them.
-    if (expiries.size > 2 * this.#waiting.length + 64) {
-      expiries.clear();
-      for (const held of this.#waiting) if (held.expiresAt < FOREVER) expiries.push(held);
+    if (heap.size > 2 * this.#waiting.length + 64) {
+      heap.clear();
+      const limited = heap === this.#deadlines ? hasDeadline : expires;
+      for (const held of this.#waiting) if (limited(held)) heap.push(held);
     }
-    return expiries.first;
+    return heap.first;
   }
 
   #firstOf(batch: Batch): number {

@@ -1,5 +1,5 @@
 import type { Sight } from './cast.ts';
-import { Costs } from './costs.ts';
+import { atLeast, Costs } from './costs.ts';
 import { Demand } from './demand.ts';
 import { isDeeper, lighterOf, mayGoTo } from './depth.ts';
 import { atRest, type EngineGoal, type EnginePhase } from './engine.ts';
@@ -77,7 +77,7 @@ export class Member {
     invariant(terms.targetInflight >= 1, `${terms.model} may serve nothing at a time`);
     this.#terms = terms;
     this.replicas = terms.replicas;
-    this.lane = new Lane(terms.maxWaiting);
+    this.lane = new Lane(terms.maxWaiting, () => this.leastMs);
     this.costs = new Costs(terms.costs);
     this.phases = new Map(terms.engines.map((engine) => [engine, { kind: 'off' }]));
     this.#inFlight = new Map(terms.engines.map((engine) => [engine, 0]));
@@ -364,6 +364,12 @@ export class Member {
       logWork: demand.logWork - Math.log(terms.targetInflight * terms.engines.length),
       contendedRate: demand.contendedRate(now),
     };
+  }
+
+  /** What it takes at least until it is on, as long as it has not begun to come. */
+  get leastMs(): number {
+    const { kind } = this.part;
+    return kind === 'out' || kind === 'summoned' ? atLeast(this.costs.come(this.level)) : 0;
   }
 
   /** The level it would come back from: the deepest of its engines counts. */

@@ -12,7 +12,7 @@ import type { Waiting } from './lane.ts';
 import { Member } from './member.ts';
 import { Moves } from './moves.ts';
 import { Orders } from './orders.ts';
-import { expire } from './patience.ts';
+import { Patience } from './patience.ts';
 import { Batch, rankOf } from './place.ts';
 import { stay, type Decision } from './policy/policy.ts';
 import { Replies } from './replies.ts';
@@ -42,6 +42,7 @@ export class Stage {
   readonly #revision: Revision;
   readonly #demotions: Demotions;
   readonly #entrance: Entrance;
+  readonly #patience: Patience;
   /** The budget without what is set aside. */
   #shared: number;
   readonly #homing = new Homing();
@@ -61,6 +62,7 @@ export class Stage {
     this.#standstill = new Standstill(this.#turns, this.#replies);
     this.#demotions = new Demotions(this, this.#stirring, this.#candidates, this.#turns);
     this.#entrance = new Entrance(this.#stirring, this.#turns, this.#replies);
+    this.#patience = new Patience(this.#stirring, this.#turns, this.#replies);
   }
 
   get members(): ReadonlyMap<ModelId, Member> {
@@ -195,7 +197,7 @@ export class Stage {
 
   #arrive(ticket: TicketId, kind: Waiting['kind'], member: Member, asked: TicketTerms, now: Millis): void {
     const { lane, model, terms, part, cost } = member;
-    const { priority = 'normal', bound = false, withinMs = terms.patienceMs, place } = asked;
+    const { priority = 'normal', bound = false, withinMs, place } = asked;
     const isThere = part.kind === 'on' || part.kind === 'entering' || cost === 0;
     const door = kind === 'request' ? doorOf(member, this.mode) : undefined;
     if (this.#closing !== undefined) this.#replies.reject(ticket, model, 'shutting_down', 'catnap is shutting down');
@@ -207,9 +209,9 @@ export class Stage {
       this.#replies.reject(ticket, model, 'lane_full', `${lane.length} requests already wait for ${model}`);
     else if (bound && !isThere) this.#replies.refuseBound(ticket, model);
     else {
-      const patienceMs = kind === 'load' ? FOREVER : Math.min(withinMs, terms.patienceMs);
+      const patienceMs = kind === 'load' ? FOREVER : terms.patienceMs;
       const { rank, seq } = place ?? { rank: rankOf(now, priority, this.#options.priorityStepMs), seq: this.#seq++ };
-      lane.push({ ticket, kind, rank, seq, since: now, patienceMs, bound }, now);
+      lane.push({ ticket, kind, rank, seq, since: now, patienceMs, withinMs, bound }, now);
       if (place !== undefined) return;
       member.arrived(now);
       if (part.kind !== 'on' || bound || !(kind === 'load' ? member.stale : this.#isDue(member))) return;
@@ -226,7 +228,7 @@ export class Stage {
     const fits =
       member.costWith(replicas) <= this.#sights.room(this.#shared) && !this.#candidates.wantRoomBeside(member);
     const bound = evicts === false && part.kind !== 'summoned' && !(part.kind === 'out' && fits);
-    this.#arrive(order, 'load', member, { withinMs: FOREVER, bound }, now);
+    this.#arrive(order, 'load', member, { bound }, now);
     if (lane.length === before) return;
     member.wanted(setsLevel);
     if (as === 'pin' || (as === 'switch' && this.mode.kind === 'manual')) {
@@ -279,12 +281,13 @@ export class Stage {
     for (let rounds = 0; ; rounds++) {
       invariant(rounds <= 3 * this.#members.size + 3, 'the stage does not come to rest');
       for (const member of this.#candidates.overdue(now)) this.#stirring.add(member);
-      for (const member of this.#stirring) expire(member, this.#stirring, this.#turns, this.#replies, now);
+      for (const member of this.#stirring) this.#patience.expire(member, now);
+      for (const member of this.#stirring) this.#turns.letDrop(member, () => this.#sights.anyoneWaits, now);
+      // Who stays after all serves on when the policy has been asked: somebody else may have been waiting for longer.
+      const asksFirst = this.#letStay(now);
       for (const member of this.#stirring) this.#letGo(member, now);
       this.#turns.keepHostMemory(now);
       this.#close(now);
-      // Who stays after all serves on when the policy has been asked: somebody else may have been waiting for longer.
-      const asksFirst = this.#letStay(now);
       if (!this.#standstill.stands) this.#entrance.letIn(this.#shared, this.#options.overlap, now);
       if (!asksFirst) for (const member of this.#stirring) this.#goOn(member, now);
       const hasStood = this.#standstill.begin(this.#members, now);
@@ -300,13 +303,11 @@ export class Stage {
     }
   }
 
-  /** Withdraws who is no longer wanted, sends off who has drained, and notes who has gone. */
+  /** Sends off who has drained, and notes who has gone. */
   #letGo(member: Member, now: Millis): void {
-    this.#turns.letDrop(member, () => this.#sights.anyoneWaits, now);
     if (member.part.kind === 'draining') this.#drainOn(member, member.part, now);
-    const { part } = member;
-    if (part.kind === 'leaving' && member.isAway(part.goal) && member.leases.size === member.frozen.size)
-      member.part = { kind: 'out' };
+    // Only now it is known from where it has to come back.
+    if (this.#turns.goOut(member)) this.#patience.expire(member, now);
     this.#revision.renew(member);
     this.#replies.shutDoor(member);
     if (member.part.kind !== 'out') return;
@@ -330,8 +331,8 @@ export class Stage {
     let stays = false;
     for (const member of this.#stirring) {
       const { part, unloads, cost } = member;
-      if (part.kind !== 'draining' || part.for?.withdrawn !== true || part.cut || unloads.length > 0) continue;
-      if (cost > this.#sights.room(this.#shared) || member.departs || member.stale) continue;
+      if (part.kind !== 'draining' || part.for?.withdrawn !== true || unloads.length > 0) continue;
+      if (cost > this.#sights.room(this.#shared) || member.departs || member.stale || !member.anyAwake) continue;
       this.#turns.stay(member, part, now);
       stays = true;
     }
@@ -340,9 +341,7 @@ export class Stage {
 
   /** Begins the turn of a model whose engines are awake, and serves whoever waits for one that is on. */
   #goOn(member: Member, now: Millis): void {
-    if (member.part.kind === 'entering' && member.awake) {
-      this.#turns.begin(member, this.#seq, now);
-    }
+    if (member.part.kind === 'entering' && member.awake) this.#turns.begin(member, this.#seq, now);
     if (member.part.kind === 'on') this.#turns.serve(member, Batch.all, now);
   }
 
@@ -352,12 +351,13 @@ export class Stage {
     this.#lookAgainAt = decision.kind === 'look-again' ? decision.at : undefined;
     if (decision.kind !== 'swap') return false;
     const member = this.#member(decision.to);
+    const leavers = decision.evict.map((model) => this.#member(model));
+    if (this.#patience.refuseLate(member, leavers, now)) return true;
     const first = member.lane.first;
     invariant(member.part.kind === 'out', `${decision.to} cannot be summoned`);
     const swap = this.#turns.summon(member, decision.evict, now);
-    for (const model of decision.evict) {
-      const leaver = this.#member(model);
-      const { part } = leaver;
+    for (const leaver of leavers) {
+      const { part, model } = leaver;
       invariant(part.kind === 'on', `${model} cannot be sent off while ${part.kind}`);
       const mayFreeze = comesBack(leaver, this.mode) && !this.#standstill.isAsked;
       if (mayFreeze && this.#turns.freeze(leaver, swap, () => this.#seq++, now)) continue;

@@ -16,7 +16,7 @@ export type Draining = Extract<Part, { readonly kind: 'draining' }>;
 
 type TurnOptions = Pick<
   StageOptions,
-  'drains' | 'drainMs' | 'minActiveMs' | 'commons' | 'cancelsAbandoned' | 'hostLimitMib'
+  'drains' | 'drainMs' | 'minActiveMs' | 'commons' | 'cancelsAbandoned' | 'hostLimitMib' | 'overlap'
 >;
 
 /** How the parts of members begin and end, with the swaps that they belong to. When, is for the stage to say. */
@@ -44,6 +44,11 @@ export class Turns {
   /** How long one stays on at least. */
   get minActiveMs(): number {
     return this.#options.minActiveMs;
+  }
+
+  /** Whether one may come in while another still goes. */
+  get overlaps(): boolean {
+    return this.#options.overlap !== undefined;
   }
 
   get summoned(): readonly Member[] {
@@ -240,6 +245,14 @@ export class Turns {
     if (part.kind === 'on' || part.kind === 'draining') member.leftAt = now;
     member.part = { kind: 'leaving', for: swap, goal };
     this.#replies.setGoal(member.phases.keys(), goal, atOnce);
+  }
+
+  /** Whether one that leaves has gone. It is out from now on. */
+  goOut(member: Member): boolean {
+    const { part, leases, frozen } = member;
+    if (part.kind !== 'leaving' || !member.isAway(part.goal) || leases.size !== frozen.size) return false;
+    member.part = { kind: 'out' };
+    return true;
   }
 
   /** It has nothing to do. */

@@ -1,4 +1,6 @@
-import { writeConfig, type Catnap } from '../helpers/catnap.ts';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { chatBody, JSON_BODY, stateDir, writeConfig, type Catnap } from '../helpers/catnap.ts';
 import { test } from '../helpers/e2e.ts';
 
 /** Each on the built product: what a user would see of the policy, beside what `fifo` does (swapping.test.ts). */
@@ -58,4 +60,31 @@ test('a max_wait_secs that the swaps seen so far do not leave room for is told a
   expect(told(await start(config))).toEqual([
     expect.stringMatching(/ one round of swaps through the 2 models .* Set it to more than \d/),
   ]);
+});
+
+test('a deadline that the swap cannot meet is refused at once, and nobody is put away for it', async ({
+  expect,
+  start,
+  llama,
+  folder,
+}) => {
+  // As an earlier catnap has learned it.
+  const minute = { ms: 60_000, spreadMs: 1_000, samples: 9 };
+  await mkdir(stateDir(folder), { recursive: true });
+  await writeFile(
+    join(stateDir(folder), 'costs.json'),
+    JSON.stringify({ version: 1, models: { beta: { 'come:5': minute } } }),
+  );
+  const catnap = await start({
+    models: { alpha: await llama.says('I am alpha.'), beta: await llama.says('I am beta.') },
+  });
+  await catnap.chat('alpha');
+  const hurried = { body: chatBody('beta', {}), headers: { ...JSON_BODY, 'x-catnap-deadline-secs': '20' } };
+  const late = await catnap.ask('/v1/chat/completions', hurried);
+  expect([late.status, JSON.parse(late.text).error.code]).toEqual([503, 'wait_timeout']);
+  expect(JSON.parse(late.text).error.message).toContain('beta takes about 60 s to be ready, and hardly less than 5');
+  expect(Number(late.headers['retry-after'])).toBeGreaterThanOrEqual(1);
+  expect(catnap.facts('swap-planned', { to: 'beta' })).toEqual([]);
+  expect(await catnap.model('alpha')).toMatchObject({ runtime_state: 'loaded' });
+  expect((await catnap.chat('beta')).status).toBe(200);
 });

@@ -2,7 +2,7 @@ import { isDeeper } from '../../src/core/depth.ts';
 import { defaultEngineRules, type Engine, type EngineCommand, type EngineEvent } from '../../src/core/engine.ts';
 import type { EnginePhase, EngineRules } from '../../src/core/engine.ts';
 import type { IdleTarget } from '../../src/core/homing.ts';
-import { after, engineId, FOREVER, invariant, modelId, ticketId } from '../../src/core/kinds.ts';
+import { after, engineId, invariant, modelId, ticketId } from '../../src/core/kinds.ts';
 import type { EngineId, Millis, ModelId } from '../../src/core/kinds.ts';
 import type { ModelTerms } from '../../src/core/terms.ts';
 import type { MemoryReading } from '../../src/core/overlap.ts';
@@ -248,7 +248,7 @@ export class Play implements Hooks {
     const before = line.option('back', 0);
     const place = this.#places.get(before);
     if (before > 0 && place === undefined) throw new Error(`request ${before} was never granted`);
-    const terms = { priority, bound: line.flag('bound', false), withinMs: line.time('within', FOREVER), place };
+    const terms = { priority, bound: line.flag('bound', false), withinMs: line.time('within', 0) || undefined, place };
     for (const number of line.numbers(0)) {
       this.#tickets.set(number, model);
       this.#post({ kind: 'ticket-arrived', ticket: ticketId(number), model, terms });

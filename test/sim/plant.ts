@@ -10,12 +10,13 @@ const CORE = fileURLToPath(new URL('../../src/core', import.meta.url));
 
 /** The worlds in which a mutant shows. */
 export const kindOf = (
-  { policy, urgency, extras, reloads, freezes, overlap, handovers }: Mutant,
+  { policy, urgency, deadlines, extras, reloads, freezes, overlap, handovers }: Mutant,
   core: CoreUnderTest,
 ): Kind => ({
   core,
   ...(policy === undefined ? {} : { policy }),
   ...(urgency === undefined ? {} : { urgency }),
+  ...(deadlines === undefined ? {} : { deadlines }),
   ...(extras === undefined ? {} : { extras }),
   ...(reloads === undefined ? {} : { reloads }),
   ...(freezes === undefined ? {} : { freezes }),

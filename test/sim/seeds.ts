@@ -9,6 +9,7 @@ const Corpus = z.array(
     seed: z.int(),
     policy: z.enum(POLICY_NAMES).exactOptional(),
     urgency: z.boolean().exactOptional(),
+    deadlines: z.boolean().exactOptional(),
     extras: z.boolean().exactOptional(),
     reloads: z.boolean().exactOptional(),
     freezes: z.boolean().exactOptional(),

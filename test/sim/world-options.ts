@@ -13,6 +13,8 @@ export type WorldOptions = {
   readonly policy?: PolicyName;
   /** Whether some requests are more urgent than others, and some would have nobody put away. */
   readonly urgency?: boolean;
+  /** Whether some requests say how long they wait at the most. */
+  readonly deadlines?: boolean;
   /** Whether there is what the config may switch on besides. */
   readonly extras?: boolean;
   /** Whether the config is read again and again while all this happens. */

@@ -26,6 +26,13 @@ describe('every promise holds under every policy, whoever is urgent', () => {
   }
 });
 
+describe('every promise holds where requests say how long they wait', () => {
+  test.for([{}, { policy: 'slack', extras: true, overlap: true } as const])('%o', (more, { expect }) => {
+    const failure = firstFailure(0, SOME, { deadlines: true, ...more });
+    expect(failure, failure && explain(failure)).toBeUndefined();
+  });
+});
+
 describe('every promise holds with what the config may switch on besides', () => {
   for (const policy of POLICY_NAMES) {
     test(`under ${policy}`, ({ expect }) => {

@@ -3,7 +3,7 @@ import { after, soonest, ticketId, unreachable } from '../../src/core/kinds.ts';
 import type { EngineId, Millis, ModelId, SleepLevel, TicketId } from '../../src/core/kinds.ts';
 import type { LoadTerms, StageEffect, StageEvent, StageOptions } from '../../src/core/stage-events.ts';
 import type { ModelTerms } from '../../src/core/terms.ts';
-import type { Place, Priority } from '../../src/core/place.ts';
+import type { Place } from '../../src/core/place.ts';
 import { Book, type Ticket } from './book.ts';
 import type { Checker } from './checkers/checker.ts';
 import { allCheckers } from './checkers/index.ts';
@@ -23,6 +23,7 @@ import { Theatre, type Hooks } from './theatre.ts';
 import { Timeline } from './timeline.ts';
 import { sayEffect, sayEvent } from './transcript.ts';
 import { must } from './violation.ts';
+import { Wishes } from './wishes.ts';
 import type { Story, WorldOptions } from './world-options.ts';
 
 const HOUR = 3_600_000;
@@ -41,7 +42,7 @@ class World implements Hooks {
   readonly now = (): Millis => this.#timeline.now;
   readonly #say: ((line: string) => void) | undefined;
   readonly #random: Random;
-  readonly #urgency: Random;
+  readonly #wishes: Wishes;
   /** What operators do besides loading and unloading, and what else there may be, is drawn apart: worlds without it stay as they are. */
   readonly #steering: Random;
   readonly #extra: Random;
@@ -69,7 +70,7 @@ class World implements Hooks {
     const random = new Random(seed ^ 0x5bd1e995);
     this.plan = plan;
     this.#random = random;
-    this.#urgency = new Random(seed ^ 0x1b873593);
+    this.#wishes = new Wishes(seed, plan, options.deadlines === true);
     this.#extra = new Random(seed ^ 0x165667b1);
     this.#steering = new Random(seed ^ 0x3c6ef372);
     this.#sizes = new Random(seed ^ 0x510e527f);
@@ -178,26 +179,13 @@ class World implements Hooks {
   #arrive({ terms: { model } }: ModelPlan): void {
     const random = this.#random;
     const id = this.#nextTicket();
-    const terms = this.#termsOf();
-    const ticket = this.book.arrived(id, model, 'request', this.now(), {
-      rank: this.#rankOf(terms),
-      bound: terms.bound,
-    });
+    const terms = this.#wishes.next();
+    const rank = this.#wishes.rankOf(terms, this.now());
+    const ticket = this.book.arrived(id, model, 'request', this.now(), { rank, bound: terms.bound });
     if (random.chance(this.plan.impatient)) {
       this.#in(random.chance(0.2) ? 0 : random.around(8_000), () => this.#leave(ticket));
     }
     this.theatre.post({ kind: 'ticket-arrived', ticket: id, model, terms });
-  }
-
-  /** Drawn apart, so that the worlds of one seed are alike but for this. */
-  #termsOf(): { readonly priority: Priority; readonly bound: boolean } {
-    if (this.plan.priorityStepMs === 0) return { priority: 'normal', bound: false };
-    return { priority: this.#urgency.pick(['low', 'normal', 'normal', 'high']), bound: this.#urgency.chance(0.1) };
-  }
-
-  #rankOf({ priority }: { readonly priority: Priority }): Millis {
-    const { priorityStepMs } = this.plan;
-    return after(this.now(), { low: priorityStepMs, normal: 0, high: -priorityStepMs }[priority]);
   }
 
   #leave(ticket: Ticket): void {

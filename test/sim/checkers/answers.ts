@@ -25,14 +25,14 @@ export class AnswersChecker implements Checker {
     this.#scene = scene;
   }
 
-  handled(event: StageEvent): void {
+  handled(event: StageEvent, effects: readonly StageEffect[]): void {
     this.#revised = event.kind === 'models-set' || event.kind === 'handed-over';
     this.#before = this.#now;
     this.#neededRoom = this.#needy;
     const { members } = this.#scene.theatre.stage;
     const models = [...members.keys()];
     this.#needy = new Set(models.filter((model) => roomOf(memberOf(this.#scene, model)) > 0));
-    this.#now = new Map(Array.from(models, (model) => [model, wayOf(this.#scene, model)]));
+    this.#now = new Map(Array.from(models, (model) => [model, wayOf(this.#scene, model, effects)]));
   }
 
   /** Whether it is so, or was when this began. */
@@ -210,8 +210,8 @@ export class AnswersChecker implements Checker {
 /** `coming`: on its way in, or an operator waits for it to be. */
 type Way = 'on' | 'coming' | 'away';
 
-function wayOf(scene: Scene, model: ModelId): Way {
+function wayOf(scene: Scene, model: ModelId, effects: readonly StageEffect[]): Way {
   const { kind } = memberOf(scene, model).part;
   if (kind === 'on') return 'on';
-  return kind === 'summoned' || kind === 'entering' || loadWaits(scene, model) ? 'coming' : 'away';
+  return kind === 'summoned' || kind === 'entering' || loadWaits(scene, model, effects) ? 'coming' : 'away';
 }

@@ -1,5 +1,5 @@
 import type { Engine, EngineEvent, EngineRules } from '../../../src/core/engine.ts';
-import type { EngineId, Millis, ModelId } from '../../../src/core/kinds.ts';
+import type { EngineId, Millis, ModelId, TicketId } from '../../../src/core/kinds.ts';
 import type { Member } from '../../../src/core/member.ts';
 import type { StageEffect, StageEvent } from '../../../src/core/stage-events.ts';
 import type { Book } from '../book.ts';
@@ -46,9 +46,13 @@ export function memberOf({ theatre }: Scene, model: ModelId): Member {
 
 /** Whether anybody waits for it to come, and is not about to be told that it does not. What was put away with its engine is lost with it. */
 export function isWaitedFor({ book }: Scene, model: ModelId, effects: readonly StageEffect[] = []): boolean {
-  const refused = new Set(effects.flatMap((effect) => (effect.kind === 'reject' ? [effect.ticket] : [])));
+  const refused = refusedIn(effects);
   return book.waiting(model).some(({ id, kind }) => kind !== 'frozen' && !refused.has(id));
 }
+
+/** Who is told by these that it is not served. */
+export const refusedIn = (effects: readonly StageEffect[]): ReadonlySet<TicketId> =>
+  new Set(effects.flatMap((effect) => (effect.kind === 'reject' ? [effect.ticket] : [])));
 
 export function planOf({ plan }: Scene, model: ModelId): ModelPlan {
   const found = plan.models.find(({ terms }) => terms.model === model);
@@ -100,9 +104,11 @@ export function isKept(scene: Scene, model: ModelId): boolean {
   return terms.shut !== undefined || held;
 }
 
-/** Whether an operator waits for it to be awake. */
-export const loadWaits = ({ book }: Scene, model: ModelId): boolean =>
-  book.waiting(model).some(({ kind }) => kind === 'load');
+/** Whether an operator waits for it to be awake, and is not about to be told that it is not to be. */
+export function loadWaits({ book }: Scene, model: ModelId, effects: readonly StageEffect[] = []): boolean {
+  const refused = refusedIn(effects);
+  return book.waiting(model).some(({ id, kind }) => kind === 'load' && !refused.has(id));
+}
 
 export const hasFailed = (phase: Engine['phase']): boolean =>
   phase.kind === 'failed' || ((phase.kind === 'reaping' || phase.kind === 'stuck') && phase.failed !== undefined);

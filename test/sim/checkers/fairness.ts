@@ -40,12 +40,12 @@ export class FairnessChecker implements Checker {
     this.#turns = new Turns(scene);
   }
 
-  handled(event: StageEvent): void {
+  handled(event: StageEvent, effects: readonly StageEffect[]): void {
     this.#planned = [];
     this.#isHandedOver = event.kind === 'handed-over';
     // What another config changes starts anew before it can come.
     if (event.kind === 'models-set') for (const model of event.anew) this.#able.delete(model);
-    this.#turns.handled(event);
+    this.#turns.handled(event, effects);
   }
 
   effect(effect: StageEffect): void {

@@ -1,6 +1,7 @@
 import { AnswersChecker } from './answers.ts';
 import { BudgetChecker } from './budget.ts';
 import type { Checker, Scene } from './checker.ts';
+import { DeadlinesChecker } from './deadlines.ts';
 import { DemotionChecker } from './demotion.ts';
 import { DoorsChecker } from './doors.ts';
 import { EnginesChecker } from './engines.ts';
@@ -23,6 +24,7 @@ import { WakesChecker } from './wakes.ts';
 /** Every promise that is watched in every world. */
 export const allCheckers = (scene: Scene): readonly Checker[] => [
   new BudgetChecker(scene),
+  new DeadlinesChecker(scene),
   new DemotionChecker(scene),
   new DoorsChecker(scene),
   new EnginesChecker(scene),

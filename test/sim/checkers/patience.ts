@@ -15,6 +15,7 @@ export class PatienceChecker implements Checker {
   readonly #ran = new Map<ModelId, number>();
   readonly #enteringSince = new Map<ModelId, number>();
   readonly #startedAt = new Map<TicketId, number>();
+  readonly #ownDeadline = new Set<TicketId>();
   #last = 0;
 
   constructor(scene: Scene) {
@@ -29,12 +30,14 @@ export class PatienceChecker implements Checker {
       else if (!this.#enteringSince.has(model)) this.#enteringSince.set(model, now);
     }
     this.#last = now;
-    if (event.kind === 'ticket-arrived') this.#startedAt.set(event.ticket, this.#ranFor(event.model));
+    if (event.kind !== 'ticket-arrived') return;
+    this.#startedAt.set(event.ticket, this.#ranFor(event.model));
+    if (event.terms?.withinMs !== undefined) this.#ownDeadline.add(event.ticket);
   }
 
   effect(effect: StageEffect): void {
     if (effect.kind === 'grant') this.#saysHowLong(effect);
-    if (effect.kind !== 'reject' || effect.code !== 'wait_timeout') return;
+    if (effect.kind !== 'reject' || effect.code !== 'wait_timeout' || this.#ownDeadline.has(effect.ticket)) return;
     const { patienceMs } = planOf(this.#scene, effect.model).terms;
     const waited = this.#waited(effect.model, effect.ticket);
     must(waited >= patienceMs - ROUNDING, `${effect.ticket} was sent away after ${waited} of ${patienceMs} ms`);

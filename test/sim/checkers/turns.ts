@@ -2,7 +2,7 @@ import type { Millis, ModelId, TicketId } from '../../../src/core/kinds.ts';
 import type { StageEffect, StageEvent } from '../../../src/core/stage-events.ts';
 import type { Ticket } from '../book.ts';
 import { must } from '../violation.ts';
-import type { Checker, Scene } from './checker.ts';
+import { refusedIn, type Checker, type Scene } from './checker.ts';
 
 /** One turn of a model: from the moment it is awake until it goes. */
 export type Turn = {
@@ -25,6 +25,8 @@ export class Turns implements Checker {
   readonly #turns = new Map<ModelId, Turn>();
   /** Whose turn ended in this step: its effects still belong to it. */
   readonly #over = new Set<ModelId>();
+  /** Who is told in this step that it is not served: nobody waits for a turn that begins as their time runs out. */
+  #refused: ReadonlySet<TicketId> = new Set();
   /** Since when those have been on that change hands. They go on with their turns, though engines of them may have died meanwhile. */
   #handed: ReadonlyMap<ModelId, Millis | undefined> = new Map();
 
@@ -36,7 +38,8 @@ export class Turns implements Checker {
     return this.#turns.get(model);
   }
 
-  handled(event: StageEvent): void {
+  handled(event: StageEvent, effects: readonly StageEffect[]): void {
+    this.#refused = refusedIn(effects);
     for (const model of this.#over) this.#turns.delete(model);
     this.#over.clear();
     if (event.kind === 'lease-settled') {
@@ -89,7 +92,7 @@ export class Turns implements Checker {
       const { kind } = theatre.engine(engine).phase;
       must(kind === 'awake' || this.#handed.has(model), `a turn of ${model} begins and ${engine} is ${kind}`);
     }
-    const waitedFor = book.waiting(model).length > 0;
+    const waitedFor = book.waiting(model).some(({ id }) => !this.#refused.has(id));
     const none = { answered: 0, settled: 0, closed: undefined };
     const at = this.#handed.get(model) ?? now();
     this.#turns.set(model, { key, at, from: book.arrivals, waitedFor, ...none });

@@ -19,7 +19,7 @@ export const FROZEN: readonly Mutant[] = [
     'if (now < 0)',
   ),
   turns('who went on is suspended again at once', '|| now - part.since <= costs.thereAndBackMs(level)', ''),
-  stage('who was suspended never is away', 'member.leases.size === member.frozen.size', 'member.leases.size === 0'),
+  turns('who was suspended never is away', 'leases.size !== frozen.size', 'leases.size > 0'),
   stage('who is not brought back is suspended', 'comesBack(leaver, this.mode) && !this', '!this'),
   moves('who was suspended is lost in silence', 'if (!mayGoOn(phase))', 'if (now < 0)'),
   moves('what is done in place of a suspension goes on with it', '&& !isInstead(phase) &&', '&&'),

@@ -1,3 +1,4 @@
+import { DEADLINES } from './deadlines.ts';
 import { DEMOTION } from './demotion.ts';
 import { DOORS } from './doors.ts';
 import { ENGINE } from './engine.ts';
@@ -21,6 +22,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...PLACES,
   ...STAGE,
   ...DOORS,
+  ...DEADLINES,
   ...DEMOTION,
   ...MORE_ROOM,
   ...FROZEN,

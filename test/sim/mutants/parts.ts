@@ -13,7 +13,7 @@ export const LANE: readonly Mutant[] = [
   lane('the pause is not counted', 'this.#behind += now - this.#pausedAt;', ''),
   lane('who has left stays in line', 'at !== -1 && this.#takeAt(at) !== undefined;', 'at !== -1;'),
   lane('the last moment of patience is not the end of it', '<= until;', '< until;'),
-  lane('who has no patience left is looked for too late', 'if (expiresAt < FOREVER) this.#expiries.push(held);', ''),
+  lane('who has no patience left is looked for too late', 'if (expires(held)) this.#expiries.push(held);', ''),
   urgentLane('the urgent stand behind', 'isBefore(held, before);', 'held.seq < before.seq;'),
   urgentLane(
     'a lane forgets who would have nobody put away',

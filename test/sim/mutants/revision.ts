@@ -28,7 +28,7 @@ export const REVISION: readonly Mutant[] = [
   stage('a changed model serves on as it was', "!(kind === 'load' ? member.stale : this.#isDue(member))", 'true'),
   stage(
     'a changed model that made room for nobody stays',
-    ' || member.departs || member.stale) continue;',
+    ' || member.departs || member.stale || !member.anyAwake) continue;',
     ') continue;',
   ),
   stage(

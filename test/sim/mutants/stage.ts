@@ -82,24 +82,16 @@ export const STAGE: readonly Mutant[] = [
   ),
   of('patience.ts')(
     'nobody runs out of patience',
-    'of member.lane.takeExpired(now)) {',
-    'of member.lane.takeExpired(now).slice(0, 0)) {',
+    'of lane.takeExpired(now)) this',
+    'of lane.takeExpired(now).slice(0, 0)) this',
   ),
   turns(
     'nobody is withdrawn',
     "if (part.kind === 'summoned') this.withdraw(member, now);",
     "if (part.kind === 'summoned') return;",
   ),
-  stage(
-    'it is out while leases are open',
-    'member.isAway(part.goal) && member.leases.size === member.frozen.size)',
-    'member.isAway(part.goal))',
-  ),
-  stage(
-    'it is out before it is at rest',
-    'member.isAway(part.goal) && member.leases.size === member.frozen.size)',
-    'member.leases.size === member.frozen.size)',
-  ),
+  turns('it is out while leases are open', ' || leases.size !== frozen.size) return false;', ') return false;'),
+  turns('it is out before it is at rest', ' || !member.isAway(part.goal) ||', ' ||'),
   replies(
     'who waits through a failure is not told',
     'if (failed === undefined) return;',
@@ -208,16 +200,7 @@ export const STAGE: readonly Mutant[] = [
   turns('sending off leaves the goal', 'this.#replies.setGoal(member.phases.keys(), goal, atOnce);', ''),
   turns('nobody stays when a swap is withdrawn', 'member.part = { ...was, idleSince:', 'void { ...was, idleSince:'),
   stage('all stay when a swap is withdrawn', 'cost > this.#sights.room(this.#shared) || ', ''),
-  stage(
-    'the cut stay when a swap is withdrawn',
-    'part.for?.withdrawn !== true || part.cut ||',
-    'part.for?.withdrawn !== true ||',
-  ),
-  stage(
-    'the unloaded stay when a swap is withdrawn',
-    'part.cut || unloads.length > 0) continue;',
-    'part.cut) continue;',
-  ),
+  stage('the unloaded stay when a swap is withdrawn', '|| unloads.length > 0) continue;', ') continue;'),
   stage(
     'all who drain stay when there is room',
     "part.kind !== 'draining' || part.for?.withdrawn !== true ||",

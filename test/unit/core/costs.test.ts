@@ -1,5 +1,5 @@
 import { describe, test } from 'vitest';
-import { carefully, Costs, isLeg, learned } from '../../../src/core/costs.ts';
+import { atLeast, carefully, Costs, isLeg, learned } from '../../../src/core/costs.ts';
 import type { EnginePhase } from '../../../src/core/engine.ts';
 import { millis } from '../../../src/core/kinds.ts';
 
@@ -25,6 +25,21 @@ describe('what is learned of a time', () => {
     };
     expect(after(Array.from({ length: 50 }, () => 1_000))).toBe(1_000);
     expect(after(Array.from({ length: 50 }, (_, n) => (n % 2 === 0 ? 500 : 1_500)))).toBeGreaterThan(1_500);
+  });
+});
+
+describe('what a time hardly ever undercuts', () => {
+  test('is half of what was seen once, more of what was seen often, and nothing of what never was', ({ expect }) => {
+    const often = Array.from({ length: 50 }, () => 1_000).reduce(learned, learned(undefined, 1_000));
+    expect(atLeast(learned(undefined, 1_000))).toBe(500);
+    expect(atLeast(often)).toBeGreaterThan(980);
+    expect(atLeast(undefined)).toBe(0);
+  });
+
+  test('is below what varies, and never below nothing', ({ expect }) => {
+    const varied = [1_000, 3_000, 1_000, 3_000, 1_000].reduce(learned, learned(undefined, 2_000));
+    expect(atLeast(varied)).toBeLessThan(1_000);
+    expect(atLeast({ ms: 100, spreadMs: 90, samples: 9 })).toBe(0);
   });
 });
 

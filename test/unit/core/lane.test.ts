@@ -87,6 +87,24 @@ describe('its clock', () => {
     expect(tickets(lane.takeAll())).toEqual([1]);
   });
 
+  test('does not hold for a deadline, which ends as soon as it cannot be met', ({ expect }) => {
+    let leastMs = 300;
+    const lane = new Lane(10, () => leastMs);
+    lane.push({ ...waiting(1, 0, 60_000), withinMs: 1_000 }, millis(0));
+    lane.push({ ...waiting(2, 0, 60_000), withinMs: 2_000 }, millis(0));
+    lane.push(waiting(3, 0, 60_000), millis(0));
+    expect(lane.dueAt).toBe(700);
+    expect(tickets(lane.takeLate(millis(650)))).toEqual([]);
+    expect(tickets(lane.takeLate(millis(650), 50))).toEqual([1]);
+    lane.pause(millis(660));
+    leastMs = 0;
+    expect(lane.dueAt).toBe(2_000);
+    expect(tickets(lane.takeLate(millis(2_000)))).toEqual([2]);
+    expect(lane.dueAt).toBeUndefined();
+    expect(tickets(lane.takeLate(millis(90_000)))).toEqual([]);
+    expect(lane.length).toBe(1);
+  });
+
   const step = fc.record({
     ms: fc.double({ min: 0, max: 5_000, noNaN: true }),
     what: fc.constantFrom('push', 'pause', 'resume', 'look'),
