@@ -219,11 +219,11 @@ export class App {
     await this.#costs.close();
     await this.listeners.close(Math.min(LAST_BYTES_MS, this.shutDownMs));
     await this.#processes.close();
-    reporter.report({ kind: 'stopped', uptimeMs: this.#uptimeMs });
+    reporter.report({ kind: 'stopped', uptimeMs: this.uptimeMs });
     await this.#telling.close();
   }
 
-  get #uptimeMs(): number {
+  get uptimeMs(): number {
     return this.#options.clock.wallTime().getTime() - this.#startedAt.getTime();
   }
 
@@ -267,7 +267,6 @@ export class App {
     this.#watch.stop();
     this.#prefetcher.close();
     await this.listeners.leave(withinMs, pass);
-    this.#telling.reporter.report({ kind: 'left', uptimeMs: this.#uptimeMs });
     await this.#telling.close();
   }
 

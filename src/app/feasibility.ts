@@ -32,7 +32,7 @@ export function waitNotToBeKept(
   if (roundMs < maxWaitMs) return undefined;
   const secs = (time: number): string => String(Math.ceil(time / 1_000));
   return (
-    `policy.max_wait_secs is ${secs(maxWaitMs)}, and one round of swaps through the ${sharing.length} models that share the hardware takes about ` +
+    `policy.max_wait_secs is ${max_wait_secs}, and one round of swaps through the ${sharing.length} models that share the hardware takes about ` +
     `${secs(roundMs)} s by what was seen so far: with all of them in demand nobody can be promised that wait. ` +
     `Set it to more than ${secs(roundMs * 1.25)}, use a sleep level that is quicker, or serve fewer models here`
   );

@@ -255,6 +255,7 @@ test('a catnap that has the engines and cannot listen gives them back', async ({
   expect(await stream.closed).toBe('whole');
   expect(stream.body).toContain(`"content":"${beta} 1"`);
   await restarted(catnap, folder, 1);
+  expect(catnap.facts('left')).toHaveLength(1);
   expect(await pidOf(catnap, 'alpha')).toBe(alpha);
   agent.destroy();
   taken.close();

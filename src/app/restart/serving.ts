@@ -36,6 +36,8 @@ export class Serving implements Leaver {
   readonly #means: ServingMeans;
   readonly #giving: Giving | undefined;
   #app: App;
+  /** Settles when all is over that was open in this process before it took its engines back. */
+  #olds: Promise<unknown> = Promise.resolve();
   /** Whether the catnap before still serves what was open there. */
   #isBeforeThere: boolean;
 
@@ -137,8 +139,9 @@ export class Serving implements Leaver {
     this.#app.cut(cut);
   }
 
-  leave(withinMs: number, pass: Pass): Promise<void> {
-    return this.#app.leave(withinMs, pass);
+  async leave(withinMs: number, pass: Pass): Promise<void> {
+    await Promise.all([this.#app.leave(withinMs, pass), this.#olds]);
+    this.reporter.report({ kind: 'left', uptimeMs: this.#app.uptimeMs });
   }
 
   /** As another one would: what is open stays with the app that it came to. */
@@ -157,7 +160,7 @@ export class Serving implements Leaver {
     settled((ticket) => this.#app.settledElsewhere(ticket));
     const next = this.#app;
     const pass: Pass = (port, socket) => Promise.resolve(next.listeners.accept(port, socket));
-    void old.leave(limitsOf(old.written).drainMs, pass);
+    this.#olds = Promise.all([this.#olds, old.leave(limitsOf(old.written).drainMs, pass)]);
   }
 
   #settled(ticket: TicketId | undefined): void {

@@ -29,6 +29,7 @@ const asked = (
 test('a wait that a round of swaps takes longer than is told, with what to change', ({ expect }) => {
   const three = [model('a', 9_000), model('b', 9_000), model('c', 9_000)];
   expect(asked(three, 30)).toMatch(/max_wait_secs is 30, .* 3 models .* about 30 s .* more than 38,/);
+  expect(asked(three, 0.1)).toMatch(/max_wait_secs is 0\.1, /);
   expect(asked(three, 31)).toBeUndefined();
   expect(asked(three, 30, 'fifo')).toBeUndefined();
 });
