@@ -31,11 +31,16 @@ const SwapFinished = z.object({
 });
 type SwapFinished = z.infer<typeof SwapFinished>;
 
-const LAUNCHER = join(import.meta.dirname, '../launch/catnap.mjs');
+const CHECKOUT = join(import.meta.dirname, '../..');
 /** As much of its log is kept for the case that it fails. */
 const KEPT_LINES = 50;
 
-type Start = { readonly nodeArgs?: readonly string[]; readonly env?: Readonly<Record<string, string>> };
+type Start = {
+  readonly nodeArgs?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  /** Where it is built, if not here. */
+  readonly checkout?: string | undefined;
+};
 
 /** A catnap of its own as people run it: the built product, in a process of its own. */
 export class Catnap {
@@ -44,10 +49,15 @@ export class Catnap {
   #port: number | undefined;
   #finished: SwapFinished | undefined;
 
-  static async start(folder: string, config: ConfigInput, { nodeArgs = [], env = {} }: Start = {}): Promise<Catnap> {
+  static async start(
+    folder: string,
+    config: ConfigInput,
+    { nodeArgs = [], env = {}, checkout = CHECKOUT }: Start = {},
+  ): Promise<Catnap> {
     const file = join(folder, 'config.json');
     writeFileSync(file, JSON.stringify({ ...config, port: 0, metrics_port: 0, state_dir: join(folder, 'state') }));
-    const child = spawn(process.execPath, [...nodeArgs, LAUNCHER, '--config', file], {
+    const launcher = join(checkout, 'scripts/launch/catnap.mjs');
+    const child = spawn(process.execPath, [...nodeArgs, launcher, '--config', file], {
       cwd: folder,
       env: { ...process.env, ...env, CATNAP_LOG: 'info', CATNAP_LOG_FORMAT: 'json' },
       stdio: ['ignore', 'inherit', 'pipe'],

@@ -1,6 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { ConfigInput, ModelInput } from '../../src/config/schema.ts';
 import { LEGS } from '../../src/core/swap.ts';
 import { requireCriu } from '../../test/helpers/criu.ts';
@@ -38,14 +39,26 @@ type Field = {
 /** In all measured rounds. */
 type Starts = { readonly catnap: ToolStarts; readonly byHand: ToolStarts };
 
-type Round = { readonly catnap: CatnapSwap; readonly bare: number; readonly again: number };
+type Round = {
+  readonly catnap: CatnapSwap;
+  readonly bare: number;
+  readonly again: number;
+  /** Through another catnap. */
+  readonly before?: CatnapSwap;
+};
 export type Measured = {
   readonly level: BenchLevel;
   readonly engine: string;
   readonly rounds: readonly Round[];
   readonly starts?: Starts;
 };
-export type Terms = { readonly rounds: number; readonly warmUp: number; readonly limit: () => AbortSignal };
+export type Terms = {
+  readonly rounds: number;
+  readonly warmUp: number;
+  readonly limit: () => AbortSignal;
+  /** Another checkout, built, that is measured beside this one. */
+  readonly before: string | undefined;
+};
 
 const MODELS = ['alpha', 'beta'] as const;
 /** Every order of the three, so that none of them always has the same one before it. */
@@ -58,6 +71,9 @@ export const ORDERS = [
   ['again', 'bare', 'catnap'],
 ] as const;
 
+/** What a swap leaves behind it, as a look in the background, is over in this time and does not slow the next one. */
+const SETTLED_MS = 150;
+
 /** Swaps two models at one level, in each round once through catnap and twice by hand, one after the other in changing order. */
 export async function measureLevel(level: BenchLevel, terms: Terms): Promise<Measured> {
   const folder = mkdtempSync(join(tmpdir(), 'catnap-bench-'));
@@ -68,30 +84,31 @@ export async function measureLevel(level: BenchLevel, terms: Terms): Promise<Mea
   const field = await fieldOf(level, own('catnap'));
   const hands = [field.byHand(own('bare')), field.byHand(own('again'))] as const;
   const catnap = await Catnap.start(join(folder, 'catnap'), field.config, { env: field.env });
+  const before = terms.before === undefined ? undefined : await started(level, own('before'), terms.before);
   try {
     const recipes = new Map<string, Recipe>();
     for (const model of MODELS) {
+      await before?.swapTo(model, terms.limit());
       await catnap.swapTo(model, terms.limit());
       recipes.set(model, await catnap.recipe(model, terms.limit()));
     }
     for (const hand of hands) await hand.start(recipes, terms.limit());
     const rounds: Round[] = [];
-    const started = (): Starts | undefined => {
+    const startsSoFar = (): Starts | undefined => {
       const [mine, theirs] = [field.starts?.(), hands[0].starts];
       return mine && theirs && { catnap: mine, byHand: theirs };
     };
-    let before: Starts | undefined;
+    let from: Starts | undefined;
     for (let round = 0; round < terms.warmUp + terms.rounds; round += 1) {
-      if (round === terms.warmUp) before = started();
-      const swaps = await inTurn(MODELS[round % 2] ?? 'alpha', round, catnap, hands, terms.limit);
+      if (round === terms.warmUp) from = startsSoFar();
+      const swaps = await inTurn(MODELS[round % 2] ?? 'alpha', round, { catnap, before, hands }, terms.limit);
       if (round >= terms.warmUp) rounds.push(swaps);
     }
-    const after = started();
-    const starts = before &&
-      after && { catnap: gain(before.catnap, after.catnap), byHand: gain(before.byHand, after.byHand) };
+    const to = startsSoFar();
+    const starts = from && to && { catnap: gain(from.catnap, to.catnap), byHand: gain(from.byHand, to.byHand) };
     return { level, engine: field.engine, rounds, ...(starts !== undefined && { starts }) };
   } finally {
-    await Promise.all([catnap.stop(), ...hands.map((hand) => hand.stop())]);
+    await Promise.all([catnap.stop(), before?.stop(), ...hands.map((hand) => hand.stop())]);
     rmSync(folder, { recursive: true, force: true });
   }
 }
@@ -101,21 +118,41 @@ const gain = (from: ToolStarts, to: ToolStarts): ToolStarts => ({
   'cuda-checkpoint': to['cuda-checkpoint'] - from['cuda-checkpoint'],
 });
 
+async function started(level: BenchLevel, folder: string, checkout: string): Promise<Catnap> {
+  const { config, env } = await fieldOf(level, folder);
+  return Catnap.start(folder, config, { env, checkout });
+}
+
+type Subjects = {
+  readonly catnap: Catnap;
+  readonly before: Catnap | undefined;
+  readonly hands: readonly [ByHand, ByHand];
+};
+
 async function inTurn(
   model: string,
   round: number,
-  catnap: Catnap,
-  [bare, again]: readonly [ByHand, ByHand],
+  { catnap, before, hands: [bare, again] }: Subjects,
   limit: () => AbortSignal,
 ): Promise<Round> {
-  const took: { catnap?: CatnapSwap; bare?: number; again?: number } = {};
-  for (const who of ORDERS[Math.floor(round / 2) % ORDERS.length] ?? []) {
-    if (who === 'catnap') took.catnap = await catnap.swapTo(model, limit());
-    else took[who] = await (who === 'bare' ? bare : again).swapTo(model, limit());
+  const took: { catnap?: CatnapSwap; before?: CatnapSwap; bare?: number; again?: number } = {};
+  const settled = async <Swap>(swap: Promise<Swap>): Promise<Swap> => {
+    const done = await swap;
+    await pause(SETTLED_MS);
+    return done;
+  };
+  const turn = Math.floor(round / 2);
+  for (const who of ORDERS[turn % ORDERS.length] ?? []) {
+    if (who === 'catnap') {
+      const each = [['catnap', catnap] as const, ...(before === undefined ? [] : [['before', before] as const])];
+      for (const [name, subject] of turn % 2 === 0 ? each : each.toReversed())
+        took[name] = await settled(subject.swapTo(model, limit()));
+    } else took[who] = await settled((who === 'bare' ? bare : again).swapTo(model, limit()));
   }
-  if (took.catnap === undefined || took.bare === undefined || took.again === undefined)
+  const { catnap: swap, bare: first, again: second, before: other } = took;
+  if (swap === undefined || first === undefined || second === undefined)
     throw new Error('an order lacks one of the three');
-  return { catnap: took.catnap, bare: took.bare, again: took.again };
+  return { catnap: swap, bare: first, again: second, ...(other !== undefined && { before: other }) };
 }
 
 function fieldOf(level: BenchLevel, folder: string): Promise<Field> {
@@ -235,12 +272,28 @@ export function levelReport(all: readonly Measured[]): string {
   return [
     'Request to first byte across a swap, ms: medians, with the middle half, and for the share what the median is 95 % sure to lie in.',
     table(heads, rows),
+    ...besideBefore(all),
     "Where catnap's time goes, medians, ms:",
     table(['Level', ...LEGS, 'answer', 'the rest'], parts),
     ...(starts.length === 0
       ? []
       : ['Programs started for one swap, each a process of its own:', table(STARTS, starts)]),
   ].join('\n\n');
+}
+
+/** The other checkout, each of its swaps against the one of this checkout in the same round. */
+function besideBefore(all: readonly Measured[]): readonly string[] {
+  const rows = all.flatMap(({ level, rounds }) => {
+    const both = rounds.flatMap(({ catnap, before, bare }) =>
+      before === undefined ? [] : [{ less: before.totalMs - catnap.totalMs, share: before.totalMs - bare }],
+    );
+    if (both.length === 0) return [];
+    const [less, share] = [both.map((each) => each.less), both.map((each) => each.share)];
+    const sure = (of: readonly number[]): string => `${ms(median(of))} (${medianInterval(of).map(ms).join(' to ')})`;
+    return [[level, sure(share), sure(less)]];
+  });
+  if (rows.length === 0) return [];
+  return ['The checkout before, ms:', table(['Level', 'its share', 'what this one saves'], rows)];
 }
 
 const STARTS = ['Level', 'nvidia-smi by catnap', 'by hand', 'cuda-checkpoint by catnap', 'by hand'];

@@ -1,7 +1,7 @@
 // `npm run bench:swap -- [--rounds 200] [--raw FILE] [--profile FOLDER]`: what catnap adds to a swap between two tiny models, measured
 // against the same llama-server driven by hand in the same run. Prints Markdown.
 // `npm run bench:swap -- --level 1,2,3,hybrid,4,5 [--rounds 60] [--quick]`: the same at each sleep level; `--level all` for all of them. `--quick` sees whether
-// everything runs, and not how fast it is.
+// everything runs, and not how fast it is. `--before FOLDER`: another checkout of catnap, built, in the same rounds.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, loadavg, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -29,6 +29,8 @@ const { values } = parseArgs({
     quick: { type: 'boolean', default: false },
     /** Gets every round as JSON. */
     raw: { type: 'string' },
+    /** Another checkout of catnap, built, to be measured beside this one. */
+    before: { type: 'string' },
     /** Gets a CPU profile of catnap. */
     profile: { type: 'string' },
   },
@@ -41,6 +43,8 @@ const warmUp = values.quick ? 2 : WARM_UP;
 if (!Number.isSafeInteger(rounds) || rounds < 10 || rounds > 5_000) throw new Error('--rounds takes 10 to 5000');
 if (process.platform !== 'linux')
   throw new Error('the bench reads how an engine was started from /proc: run it on Linux');
+
+const before = values.before === undefined ? undefined : resolve(values.before);
 
 const interrupted = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
@@ -68,7 +72,7 @@ async function benchLevels(): Promise<string> {
   const failed: string[] = [];
   for (const level of levels) {
     try {
-      all.push(await measureLevel(level, { rounds, warmUp, limit }));
+      all.push(await measureLevel(level, { rounds, warmUp, limit, before }));
     } catch (error) {
       failed.push(`Level ${level} was not measured: ${error instanceof Error ? error.message : String(error)}`);
       if (interrupted.signal.aborted) break;
