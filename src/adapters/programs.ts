@@ -1,5 +1,4 @@
-import { constants } from 'node:fs';
-import { access, realpath, stat } from 'node:fs/promises';
+import { accessSync, constants, realpathSync, statSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import type { Program, Programs } from '../ports/programs.ts';
 import { inheritedFrom } from './engine-env.ts';
@@ -11,7 +10,7 @@ export function systemPrograms(environment: Readonly<Record<string, string | und
     async find(command) {
       const places = command.includes('/') ? [command] : folders.map((folder) => join(folder, command));
       for (const place of places) {
-        const program = await executable(place);
+        const program = executable(place);
         if (program !== undefined) return program;
       }
       return undefined;
@@ -19,13 +18,16 @@ export function systemPrograms(environment: Readonly<Record<string, string | und
   };
 }
 
-/** Undefined when it is not there or not for us to run: another folder of the PATH may have one that is. */
-async function executable(place: string): Promise<Program | undefined> {
+/**
+ * Undefined when it is not there or not for us to run: another folder of the PATH may have one that is. Asked several times in a swap, so it does not
+ * wait for its turn among other reads; a folder that hangs would hold the start of the program up just the same.
+ */
+function executable(place: string): Program | undefined {
   try {
-    await access(place, constants.X_OK);
-    const path = await realpath(place);
-    const file = await stat(path);
-    return file.isFile() ? { path, mark: `${file.ino} ${file.size} ${file.mtimeMs}` } : undefined;
+    const file = statSync(place, { throwIfNoEntry: false });
+    if (file?.isFile() !== true) return undefined;
+    accessSync(place, constants.X_OK);
+    return { path: realpathSync(place), mark: `${file.ino} ${file.size} ${file.mtimeMs}` };
   } catch {
     return undefined;
   }

@@ -46,7 +46,7 @@ export interface Driver {
   readonly running: Running | undefined;
   /** Whether the engine, awake as far as we are concerned, has put itself to sleep and will wake by itself; undefined where it has no such rule. */
   readonly dozes?: boolean;
-  /** Every living process that is the engine's own; none where it has no process of its own, and while it is on disk. */
+  /** Every living process that is the engine's own; of one that sleeps those that were found when it fell asleep. None where it has no process of its own, and while it is on disk. */
   members(): Promise<readonly number[]>;
   /** Why the running engine cannot be put to this level here, as something to change; undefined: it can. */
   hindrance(level: NapLevel, signal: AbortSignal): Promise<string | undefined>;

@@ -73,7 +73,7 @@ export class SupervisedDriver implements Driver {
   }
 
   async members(): Promise<readonly number[]> {
-    return this.#life === undefined ? [] : this.#life.child.everyone();
+    return (this.#life?.nap === undefined ? this.#life?.child.everyone() : this.#life.child.members()) ?? [];
   }
 
   async hindrance(level: NapLevel, signal: AbortSignal): Promise<string | undefined> {

@@ -1,10 +1,11 @@
 import type { EngineAnswer } from '../ports/engine-http.ts';
 import type { FamilyMemory } from '../ports/handover.ts';
+import type { Child } from '../ports/process.ts';
 import { DriverError } from './driver.ts';
 import { failedCall, fieldOf } from './own-calls.ts';
 import type { OwnSleep, Sleeper } from './sleeper.ts';
 import { VllmAdapters } from './vllm-adapters.ts';
-import { knownBad, versionOf, wakesInParts, type Version } from './vllm-version.ts';
+import { knownBad, versionOf, wakesInParts } from './vllm-version.ts';
 
 export type VllmSleepTerms = {
   /** The model's path and the names it goes by. */
@@ -69,6 +70,8 @@ export class VllmSleep implements OwnSleep {
   readonly #terms: VllmSleepTerms;
   readonly #adapters: VllmAdapters;
   #communicators: Communicators | undefined;
+  /** What a process has said of its version, which stays what it is for as long as that lives. */
+  #told: { readonly child: Child; readonly version: string } | undefined;
 
   constructor(terms: VllmSleepTerms) {
     this.#terms = terms;
@@ -92,11 +95,10 @@ export class VllmSleep implements OwnSleep {
     const { names, speculates, lora, loraAtRunTime, kvScales } = this.#terms;
     const settings = level === 2 ? againstLevel2({ speculates: speculates(), lora, loraAtRunTime }) : undefined;
     if (settings !== undefined) return settings;
-    const [said, sleeping] = await Promise.all([
-      this.#get('/version', sleeper, signal),
+    const [told, sleeping] = await Promise.all([
+      this.#version(sleeper, signal),
       this.#get('/is_sleeping', sleeper, signal),
     ]);
-    const told = String(fieldOf(said, 'version'));
     const version = versionOf(told);
     const text = version === undefined ? 'of an unknown version' : told;
     const bad = knownBad(level, { version, names, lora, kvScales: kvScales() });
@@ -117,7 +119,7 @@ export class VllmSleep implements OwnSleep {
   }
 
   async resume(part: 'weights' | 'kv_cache' | 'all', sleeper: Sleeper, signal: AbortSignal): Promise<void> {
-    const inParts = part !== 'all' && wakesInParts(await this.#version(sleeper, signal));
+    const inParts = part !== 'all' && wakesInParts(versionOf(await this.#version(sleeper, signal)));
     // One that wakes as a whole has done so with its weights, which are filled afterwards all the same.
     if (part === 'kv_cache' && !inParts) return;
     const query = inParts ? `?tags=${part}` : '';
@@ -126,8 +128,12 @@ export class VllmSleep implements OwnSleep {
       throw new DriverError('vLLM took the order to wake and says that it sleeps');
   }
 
-  async #version(sleeper: Sleeper, signal: AbortSignal): Promise<Version | undefined> {
-    return versionOf(String(fieldOf(await this.#get('/version', sleeper, signal), 'version')));
+  async #version(sleeper: Sleeper, signal: AbortSignal): Promise<string> {
+    const { child } = sleeper;
+    if (this.#told?.child === child) return this.#told.version;
+    const version = String(fieldOf(await this.#get('/version', sleeper, signal), 'version'));
+    if (versionOf(version) !== undefined) this.#told = { child, version };
+    return version;
   }
 
   async reload(sleeper: Sleeper, signal: AbortSignal): Promise<void> {

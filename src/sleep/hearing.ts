@@ -19,6 +19,21 @@ export async function sampled(sleeper: Sleeper, answerMs: number, signal: AbortS
   return said;
 }
 
+/** Both at once: whether it is ready by its own word, and what it says. One that was asked too early is asked again. Rejects when it does not become ready. */
+export async function readyAndSampled(
+  sleeper: Sleeper,
+  answerMs: number,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  let isReady = false;
+  const readied = sleeper.untilReady(answerMs, signal).then(() => {
+    isReady = true;
+  });
+  const asked = sampled(sleeper, answerMs, signal).then((said) => ({ said, tooEarly: !isReady }));
+  const [{ said, tooEarly }] = await Promise.all([asked, readied]);
+  return said === undefined && tooEarly ? sampled(sleeper, answerMs, signal) : said;
+}
+
 /** Nothing, or one sign again and again: what comes of weights that are all zero. */
 export const isRubbish = (text: string): boolean => /^\s*$|^\s*(\S)\1*\s*$/.test(text);
 

@@ -1,13 +1,13 @@
 import { DriverError } from '../engines/driver.ts';
 import type { OwnSleep, Sleeper } from '../engines/sleeper.ts';
-import { compare, isRubbish, sampled, type Hearing } from './hearing.ts';
+import { compare, isRubbish, readyAndSampled, sampled, type Hearing } from './hearing.ts';
 import { fillAgain } from './level-2.ts';
 import type { Level } from './level.ts';
 import { BeyondRepair, frozenMemory, frozenOf, type Suspension } from './suspension.ts';
 import { timed } from './timed.ts';
 
 /** What level hybrid needs of a suspension. */
-type Freezer = Pick<Suspension, 'unusable' | 'suspend' | 'untilRoom' | 'thaw' | 'frozen' | 'recall'>;
+type Freezer = Pick<Suspension, 'unusable' | 'look' | 'suspend' | 'untilRoom' | 'thaw' | 'frozen' | 'recall'>;
 
 /** How far a sleep has come. */
 type Done = { readonly released: boolean; readonly joined: boolean };
@@ -71,11 +71,12 @@ export function hybrid(own: OwnSleep, suspension: Freezer, hearing: Hearing): Le
         try {
           await own.release(2, sleeper, signal);
           done.released = true;
+          const look = await suspension.look(sleeper);
           if (sleeper.ranks > 1) {
             await own.part(sleeper, signal);
             done.joined = false;
           }
-          await suspension.suspend(sleeper, signal);
+          await suspension.suspend(sleeper, signal, look);
         } catch (error) {
           await takenBack(sleeper, signal, done, error);
         }
@@ -96,7 +97,7 @@ export function hybrid(own: OwnSleep, suspension: Freezer, hearing: Hearing): Le
         },
         async () => {
           await own.settle(2, sleeper, signal);
-          const said = await sampled(sleeper, answerMs, signal);
+          const said = await readyAndSampled(sleeper, answerMs, signal);
           hasSpoken = said !== undefined;
           if (well === undefined || isRubbish(well)) return;
           if (said !== undefined && !isRubbish(said)) return compare(hearing, 'hybrid', sleeper, well, said);

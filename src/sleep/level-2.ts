@@ -1,6 +1,6 @@
 import { DriverError } from '../engines/driver.ts';
 import type { OwnSleep, Sleeper } from '../engines/sleeper.ts';
-import { compare, isRubbish, sampled, type Hearing } from './hearing.ts';
+import { compare, isRubbish, readyAndSampled, sampled, type Hearing } from './hearing.ts';
 import type { Level } from './level.ts';
 import { timed } from './timed.ts';
 
@@ -44,7 +44,7 @@ export function level2(own: OwnSleep, hearing: Hearing): Level2 {
         () => fillAgain(own, sleeper, signal),
         async () => {
           await own.settle(2, sleeper, signal);
-          const said = await sampled(sleeper, answerMs, signal);
+          const said = await readyAndSampled(sleeper, answerMs, signal);
           hasSpoken = said !== undefined;
           if (well === undefined || isRubbish(well)) return;
           if (said === undefined) throw new DriverError(`${sleeper.name} does not answer after level 2`);

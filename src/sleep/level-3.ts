@@ -11,8 +11,11 @@ export function level3(suspension: Suspension, own: OwnSleep | undefined): Level
       if (sleeper.ranks > 1)
         return `${sleeper.name} runs on ${sleeper.ranks} GPUs that talk to each other, which a checkpoint breaks; use level "hybrid", 1, 2 or 5`;
       // A sleep of its own that failed half way would be all that comes back.
-      if ((await own?.sleeps(sleeper, signal)) === true) return `${sleeper.name} is half asleep already`;
-      return suspension.hindrance(sleeper, signal);
+      const [sleeps, hindrance] = await Promise.all([
+        own?.sleeps(sleeper, signal),
+        suspension.hindrance(sleeper, signal),
+      ]);
+      return sleeps === true ? `${sleeper.name} is half asleep already` : hindrance;
     },
     memory: () => ({ frozen: frozenMemory(suspension.frozen) }),
     recall: async ({ frozen }) => {

@@ -18,7 +18,7 @@ export interface Level {
   sleep(sleeper: Sleeper, order: Order): Promise<Done>;
   /** When it rejects the process is ended and started again. The engine is probed afterwards, by others. */
   wake(sleeper: Sleeper, order: Order): Promise<Done>;
-  /** Whether it has said something in its last wake: then nobody needs to ask it once more. */
+  /** Whether it was ready in its last wake and has said something: then nobody needs to ask it once more. */
   readonly hasSpoken?: boolean;
   /** What an earlier catnap has kept of this engine; undefined: nothing. */
   kept?(engine: EngineId): Promise<KeptEngine | undefined>;

@@ -1,10 +1,10 @@
 import type { EngineId, NapLevel } from '../core/kinds.ts';
 import { DriverError, type Done, type Order } from '../engines/driver.ts';
 import type { KeptEngine, Sleeper, Sleeps } from '../engines/sleeper.ts';
-import { reasonOf, within } from '../engines/wait.ts';
+import { pause, reasonOf, within } from '../engines/wait.ts';
 import type { HandedMark, LevelsMemory } from '../ports/handover.ts';
 import type { EndProof, Holding } from './end-proof.ts';
-import { compare, isRubbish, sampled, type Hearing } from './hearing.ts';
+import { compare, isRubbish, readyAndSampled, sampled, type Hearing } from './hearing.ts';
 import type { Level } from './level.ts';
 import type { Mark, MemoryProof } from './memory.ts';
 import type { Room } from './room.ts';
@@ -20,6 +20,9 @@ export type Proofs = {
   readonly warned: (message: string) => void;
 };
 
+/** What an engine holds is looked at so long after it is awake: the look starts programs, and the first request is on its way to it. */
+const LOOK_AFTER_MS = 50;
+
 /** Those that do not look at what it says themselves. */
 const ASKED_HERE: ReadonlySet<NapLevel> = new Set([1, 3]);
 
@@ -31,6 +34,8 @@ export class Levels implements Sleeps {
   #mark: Promise<Mark> | undefined;
   /** The same, once it is known. */
   #latest: Mark | undefined;
+  /** Begins the look at once that waits for the first request to be on its way. */
+  #hurry = new AbortController();
   /** The last of those that told of its own processes, these or those before them. */
   #seen: Mark | undefined;
   /** What it answered to the sample question when it was well. */
@@ -54,7 +59,13 @@ export class Levels implements Sleeps {
 
   roused(sleeper: Sleeper): void {
     if (!this.available.some((level) => LEVEL_TRAITS[level].lives)) return;
-    this.#noted(this.#look(sleeper));
+    this.#hurry = new AbortController();
+    this.#noted(this.#lookLater(sleeper, this.#hurry.signal));
+  }
+
+  async #lookLater(sleeper: Sleeper, hurry: AbortSignal): Promise<Mark> {
+    await pause(sleeper.clock, LOOK_AFTER_MS, hurry);
+    return sleeper.child.hasExited ? { kind: 'unseen', reason: 'it has ended' } : this.#look(sleeper);
   }
 
   #noted(mark: Promise<Mark>): void {
@@ -177,6 +188,7 @@ export class Levels implements Sleeps {
 
   /** A driver that says nothing now and has told what it held before is no reason to believe an engine. */
   async #before(sleeper: Sleeper): Promise<Mark> {
+    this.#hurry.abort();
     const noted = await this.#mark;
     const mark = noted === undefined || noted.kind === 'unseen' ? await this.#look(sleeper) : noted;
     if (mark.kind === 'own') this.#seen = mark;
@@ -189,9 +201,12 @@ export class Levels implements Sleeps {
     { name, child }: Sleeper,
     signal: AbortSignal,
   ): Promise<number | undefined> {
-    const promised = LEVEL_TRAITS[level].gpu === 'nothing' ? 'all' : 'most';
+    const { gpu, hearsSignals } = LEVEL_TRAITS[level];
+    const promised = gpu === 'nothing' ? 'all' : 'most';
+    // All of one that is frozen were looked for while it was being locked, and it starts nothing.
+    const pids = () => (hearsSignals ? child.everyone() : child.members());
     try {
-      return await this.#proofs.memory.back(before, promised, () => child.everyone(), signal);
+      return await this.#proofs.memory.back(before, promised, pids, signal);
     } catch (error) {
       if (signal.aborted) throw error;
       const why = error instanceof Error ? error.message : String(error);
@@ -202,16 +217,17 @@ export class Levels implements Sleeps {
   /** Ready by its own word, and then by its work: memory that came back spoilt makes an engine that is healthy and talks rubbish. */
   async #answers(level: NapLevel, sleeper: Sleeper, signal: AbortSignal): Promise<void> {
     const { answerMs } = this.#proofs.hearing;
-    await sleeper.untilReady(answerMs, signal);
-    if (this.#open) return;
-    if (ASKED_HERE.has(level) && this.#well !== undefined && !isRubbish(this.#well)) {
-      const said = await sampled(sleeper, answerMs, signal);
+    if (!this.#open && this.#levels.get(level)?.hasSpoken === true) return;
+    if (this.#open || !ASKED_HERE.has(level) || this.#well === undefined || isRubbish(this.#well)) {
+      await sleeper.untilReady(answerMs, signal);
+      if (this.#open) return;
+    } else {
+      const said = await readyAndSampled(sleeper, answerMs, signal);
       if (said !== undefined && isRubbish(said))
         throw new DriverError(`${sleeper.name} answers rubbish after level ${level} (${JSON.stringify(said)})`);
       compare(this.#proofs.hearing, level, sleeper, this.#well, said);
       if (said !== undefined) return;
     }
-    if (this.#levels.get(level)?.hasSpoken === true) return;
     if (await within(sleeper.clock, answerMs, signal, (limit) => sleeper.works(limit))) return;
     if (signal.aborted) throw reasonOf(signal);
     throw new DriverError(`${sleeper.name} is awake by its own word, and answers nothing within ${answerMs / 1_000} s`);

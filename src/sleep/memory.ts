@@ -83,14 +83,14 @@ export class MemoryProof {
   ): Promise<string | Kept> {
     const { gpu } = this.#means;
     if (before.kind === 'own' && promised === 'most') {
-      const sight = await holdersOf(gpu, 0);
-      return sight.kind === 'read' ? stillOwn(before, promised, sight.processes, await pids()) : sight.reason;
+      const [sight, own] = await Promise.all([holdersOf(gpu, 0), pids()]);
+      return sight.kind === 'read' ? stillOwn(before, promised, sight.processes, own) : sight.reason;
     }
-    const sight = await gpu.read(0);
+    const [sight, own] = await Promise.all([gpu.read(0), pids()]);
     if (sight.kind !== 'read') return sight.reason;
     const { devices, processes } = sight.reading;
     if (devices.length === 0) return 'no GPU is listed any more';
-    return before.kind === 'own' ? stillOwn(before, promised, processes, await pids()) : stillFull(before, devices);
+    return before.kind === 'own' ? stillOwn(before, promised, processes, own) : stillFull(before, devices);
   }
 }
 

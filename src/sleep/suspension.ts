@@ -1,7 +1,7 @@
 import { DriverError } from '../engines/driver.ts';
 import type { Sleeper } from '../engines/sleeper.ts';
 import { reasonOf } from '../engines/wait.ts';
-import { holdersOf, type Gpu } from '../ports/gpu.ts';
+import { holdersOf, type Gpu, type HolderSight } from '../ports/gpu.ts';
 import type { LevelMemory } from '../ports/handover.ts';
 import type { Machine } from '../ports/machine.ts';
 import type { CudaAction, CudaCheckpoint, CudaOrder } from './cuda-checkpoint.ts';
@@ -27,6 +27,9 @@ const HOST_MARGIN_MIB = 1_024;
 export class BeyondRepair extends DriverError {}
 
 type Held = { readonly pid: number; readonly uuid: string; readonly mib: number };
+
+/** Who was on a GPU when it became awake, and who is there now. The look never rejects. */
+export type Look = { readonly sure: readonly number[]; readonly now: Promise<HolderSight> };
 
 type Around = {
   readonly everyone: readonly number[];
@@ -65,10 +68,10 @@ export class Suspension {
   /** Whether any of its processes is on a GPU. Where neither the driver nor what they have mapped tells, each is asked. */
   async concerns(sleeper: Sleeper, signal: AbortSignal): Promise<boolean> {
     const { gpu, cuda } = this.#means;
-    if ((await this.#around(sleeper, ANY_AGE_MS)).likely.size > 0) return true;
+    if ((await this.#around(sleeper, this.#latest())).likely.size > 0) return true;
     const sight = await gpu.read(0);
     if (sight.kind === 'absent' || (sight.kind === 'read' && sight.reading.devices.length === 0)) return false;
-    const around = await this.#around(sleeper, RECENT_MS);
+    const around = await this.#around(sleeper, holdersOf(gpu, RECENT_MS));
     if (around.likely.size > 0) return true;
     if ((await cuda.hindrance()) !== undefined || !(await cuda.hasSteps())) return false;
     return (await this.#users(sleeper, signal, around)).length > 0;
@@ -84,8 +87,11 @@ export class Suspension {
     const { cuda } = this.#means;
     const unusable = await cuda.hindrance();
     if (unusable !== undefined) return unusable;
-    const { likely } = await this.#around(sleeper, ANY_AGE_MS);
-    const pids = likely.size > 0 ? [...likely] : await this.#users(sleeper, signal, await this.#around(sleeper));
+    // Who the driver named when it became awake is enough to go by, and takes no look at all processes there are.
+    if (listed(await this.#held(sleeper.child.members())).length > 0 && (await cuda.hasSteps())) return undefined;
+    const { likely } = await this.#around(sleeper, this.#latest());
+    const pids =
+      likely.size > 0 ? [...likely] : await this.#users(sleeper, signal, await this.#around(sleeper, this.#now()));
     if (pids.length === 0) return `no process of ${sleeper.name} uses CUDA`;
     if (pids.length > 1 && !(await cuda.hasSteps()))
       return `this cuda-checkpoint freezes one process at a time, and ${sleeper.name} uses CUDA in ${pids.length} (driver 555 and later can)`;
@@ -94,7 +100,7 @@ export class Suspension {
 
   /** What it holds on the GPU now goes to host memory, if only for a while. */
   async lackOfMemory(sleeper: Sleeper): Promise<string | undefined> {
-    return this.#lackFor(await this.#held(await sleeper.child.members(), ANY_AGE_MS));
+    return this.#lackFor(await this.#held(sleeper.child.members()));
   }
 
   async #lackFor(held: readonly Held[]): Promise<string | undefined> {
@@ -104,15 +110,23 @@ export class Suspension {
     return `its ${needs} MiB of GPU memory do not fit into host memory: ${available} MiB are available`;
   }
 
+  /** Begins to look who is on the GPUs, for `suspend`: other things may be done before it and meanwhile. */
+  async look(sleeper: Sleeper): Promise<Look> {
+    const sure = listed(await this.#held(sleeper.child.members()));
+    return { sure, now: this.#now() };
+  }
+
   /** After a rejection the engine runs as before, or is not to be used again (`BeyondRepair`). */
-  async suspend(sleeper: Sleeper, signal: AbortSignal): Promise<void> {
+  async suspend(sleeper: Sleeper, signal: AbortSignal, begun?: Look): Promise<void> {
     const { cuda } = this.#means;
     const on = { child: sleeper.child, signal };
+    const look = begun ?? (await this.look(sleeper));
     if (await cuda.hasSteps()) {
-      const pids = await this.#lock(sleeper, on);
+      const pids = await this.#lock(sleeper, on, look);
       await this.#orBack('checkpoint', pids, ['restore', 'unlock'], on);
     } else {
-      for (const pid of (await this.note(sleeper, signal)).pids) await cuda.toggle(pid, on);
+      for (const pid of (await this.note(sleeper, signal, { sure: [], now: look.now })).pids)
+        await cuda.toggle(pid, on);
     }
   }
 
@@ -120,12 +134,11 @@ export class Suspension {
    * Whoever was on a GPU when it became awake is locked while it is looked at who is there now. A lock moves nothing and is taken back
    * where the look finds a reason to; whoever else it finds is locked after it.
    */
-  async #lock(sleeper: Sleeper, on: CudaOrder): Promise<readonly number[]> {
-    // All that there are were found a moment ago, when it was looked for hindrances.
-    const sure = listed(await this.#held(await on.child.members(), ANY_AGE_MS));
+  async #lock(sleeper: Sleeper, on: CudaOrder, look: Look): Promise<readonly number[]> {
+    const { sure } = look;
     const [locked, noted] = await Promise.allSettled([
       this.#orBack('lock', sure, ['unlock'], on),
-      this.note(sleeper, on.signal, sure),
+      this.note(sleeper, on.signal, look),
     ]);
     if (locked.status === 'rejected') throw locked.reason;
     try {
@@ -168,9 +181,9 @@ export class Suspension {
   async note(
     sleeper: Sleeper,
     signal: AbortSignal,
-    sure: readonly number[] = [],
+    { sure, now }: Look = { sure: [], now: this.#now() },
   ): Promise<{ readonly pids: readonly number[] }> {
-    const around = await this.#around(sleeper);
+    const around = await this.#around(sleeper, now);
     const { held } = around;
     const lack = await this.#lackFor(held);
     if (lack !== undefined) throw new DriverError(`${sleeper.name} cannot be frozen: ${lack}`);
@@ -236,19 +249,27 @@ export class Suspension {
     }
   }
 
+  #now(): Promise<HolderSight> {
+    return holdersOf(this.#means.gpu, 0);
+  }
+
+  #latest(): Promise<HolderSight> {
+    return holdersOf(this.#means.gpu, ANY_AGE_MS);
+  }
+
   /** All of its processes, and who of them is on a GPU: by what the driver lists, and by what they have mapped. */
-  async #around(sleeper: Sleeper, maxAgeMs = 0): Promise<Around> {
+  async #around(sleeper: Sleeper, sight: Promise<HolderSight>): Promise<Around> {
     // The look at the processes and the look at the GPU take about as long.
     const everyone = sleeper.child.everyone();
     const [held, mapped] = await Promise.all([
-      this.#held(everyone, maxAgeMs),
+      this.#held(everyone, sight),
       everyone.then((pids) => this.#means.machine.mapsGpu(pids)),
     ]);
     return { everyone: await everyone, held, likely: new Set([...held.map(({ pid }) => pid), ...mapped]) };
   }
 
-  async #held(of: readonly number[] | Promise<readonly number[]>, maxAgeMs: number): Promise<readonly Held[]> {
-    const [pids, sight] = await Promise.all([of, holdersOf(this.#means.gpu, maxAgeMs)]);
+  async #held(of: Promise<readonly number[]>, seen = this.#latest()): Promise<readonly Held[]> {
+    const [pids, sight] = await Promise.all([of, seen]);
     if (sight.kind !== 'read') return [];
     return sight.processes.flatMap(({ pid, uuid, usedMib = 0 }) =>
       pids.includes(pid) ? [{ pid, uuid, mib: usedMib }] : [],

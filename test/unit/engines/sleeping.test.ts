@@ -3,6 +3,7 @@ import type { ModelInput } from '../../../src/config/schema.ts';
 import type { NapLevel } from '../../../src/core/kinds.ts';
 import { DriverError } from '../../../src/engines/driver.ts';
 import type { Sleeper } from '../../../src/engines/sleeper.ts';
+import type { Gpu } from '../../../src/ports/gpu.ts';
 import type { Level } from '../../../src/sleep/level.ts';
 import { failureOf, oneEngine, order, startUp, watched } from './one-engine.ts';
 import { answered, ScriptedChild } from './scripted-ports.ts';
@@ -42,9 +43,9 @@ class ScriptedLevel implements Level {
   }
 }
 
-async function awake(level: NapLevel, root: object = {}) {
+async function awake(level: NapLevel, root: object = {}, gpu?: Gpu) {
   const way = new ScriptedLevel(level);
-  const engine = oneEngine(ALPHA, { levels: [way], root });
+  const engine = oneEngine(ALPHA, { levels: [way], root, ...(gpu !== undefined && { gpu }) });
   await startUp(engine);
   return { ...engine, way };
 }
@@ -182,4 +183,45 @@ test('who answers otherwise after a wake than before is told of, or is not awake
     );
     expect(seen.warned.filter((line) => line.includes('a dog')).map((line) => line.split(': try', 1)[0])).toEqual(told);
   }
+});
+
+test('what it holds is looked at when its first request has had its turn, or as soon as it has to sleep', async ({
+  expect,
+}) => {
+  const did: string[] = [];
+  const gpu: Gpu = {
+    read: async () => ({ kind: 'absent', reason: 'there is no GPU here' }),
+    holders: async () => (did.push('look'), { kind: 'read', processes: [] }),
+  };
+  const { driver, clock, way } = await awake(3, {}, gpu);
+  way.onSleep = async () => void did.push('sleep');
+  way.onWake = async () => void did.push('wake');
+  await driver.sleep(3, order(2).order);
+  did.length = 0;
+  await driver.wake(3, order(3).order);
+  await clock.advance(1);
+  expect(did).toEqual(['wake']);
+  await clock.advance(100);
+  expect(did).toEqual(['wake', 'look']);
+  did.length = 0;
+  await driver.wake(3, order(4).order);
+  await driver.sleep(3, order(5).order);
+  expect([did[0], did[1], did.at(-1)]).toEqual(['wake', 'look', 'sleep']);
+});
+
+test('a question that came before it was ready is asked again', async ({ expect }) => {
+  const { driver, http, clock, told } = await awake(1);
+  const cat = answered(200, JSON.stringify({ choices: [{ text: 'a cat' }] }));
+  http.reply = () => cat;
+  await driver.sleep(1, order(2).order);
+  const readyAt = clock.now() + 30;
+  const asked: string[] = [];
+  http.reply = ({ json }) => {
+    if (JSON.stringify(json)?.includes('France') === true) asked.push(clock.now() < readyAt ? 'too early' : 'in time');
+    return clock.now() < readyAt ? answered(503) : cat;
+  };
+  const wake = watched(driver.wake(1, order(3).order));
+  await clock.advance(100);
+  expect([wake.end?.kind, asked]).toEqual(['done', ['too early', 'in time']]);
+  expect(told.warned.filter((line) => line.includes('a cat'))).toEqual([]);
 });

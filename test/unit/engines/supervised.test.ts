@@ -12,7 +12,7 @@ test('a start gives the backend and tells how long the process took to answer an
   http.reply = () => (clock.now() < 30 ? REFUSED : answered(clock.now() < 60 ? 503 : 200));
   expect(driver.backend).toBeUndefined();
   const start = watched(driver.start(order(4).order));
-  await clock.advance(100);
+  await clock.advance(200);
   expect(start.end).toEqual({ kind: 'done', done: { actMs: 30, proofMs: 30 } });
   const { port } = driver.running ?? { port: 0 };
   expect(driver.running).toEqual({ pid: processes.child.pid, port, commandLine: `srv --port ${port}` });

@@ -6,6 +6,8 @@ import { answered } from '../engines/scripted-ports.ts';
 
 type Ways = { readonly own?: Partial<OwnSleep>; readonly suspension?: Partial<Parameters<typeof hybrid>[1]> };
 
+const LOOK = { sure: [], now: Promise.resolve({ kind: 'read', processes: [] } as const) };
+
 const fails = (why: string) => async (): Promise<never> => Promise.reject(new Error(why));
 
 /** An engine that does all that is asked of it, but for what the test says. */
@@ -28,7 +30,12 @@ async function awake(ways: Ways = {}) {
   const suspension = {
     unusable: async () => undefined,
     lackOfMemory: async () => undefined,
-    suspend: step('suspend'),
+    look: () => {
+      did.push('look');
+      return Promise.resolve(LOOK);
+    },
+    suspend: async (_: unknown, __: unknown, look: unknown) =>
+      void did.push(look === LOOK ? 'suspend by that look' : 'suspend'),
     untilRoom: step('room'),
     thaw: step('thaw'),
     frozen: { pids: [], needs: new Map() },
@@ -52,6 +59,12 @@ async function awake(ways: Ways = {}) {
 }
 
 const BACK = ['resume weights', 'reload', 'resume kv_cache', 'forget'];
+
+test('who is on the GPUs is looked at once the weights are given up, beside the rest', async ({ expect }) => {
+  const { sleep, did } = await awake();
+  await sleep(2);
+  expect(did).toEqual(['release', 'look', 'suspend by that look']);
+});
 
 test('a wake for which there is no room yet is no reason to refuse the level', async ({ expect }) => {
   const { sleep, wake, hindrance, did } = await awake({ suspension: { untilRoom: fails('3 MiB are free') } });

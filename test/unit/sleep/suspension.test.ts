@@ -1,4 +1,5 @@
 import { test } from 'vitest';
+import type { Sleeper } from '../../../src/engines/sleeper.ts';
 import type { GpuProcess, GpuSight } from '../../../src/ports/gpu.ts';
 import { CudaCheckpoint } from '../../../src/sleep/cuda-checkpoint.ts';
 import { level3 } from '../../../src/sleep/level-3.ts';
@@ -46,15 +47,24 @@ async function awake(held: Readonly<Record<number, number>>, availableMib = 100_
   const means = { program: 'cuda-checkpoint', programs, processes: { ask }, machine, stepMs: 1_000 };
   const room = new Room({ clock, gpu });
   const suspension = new Suspension({ cuda: new CudaCheckpoint(means), gpu, machine, room, freeMs: 1_000 });
+  const level = level3(suspension, undefined);
+  let sleeper: Sleeper | undefined;
+  const hindrance: typeof level.hindrance = (asked, signal) => level.hindrance((sleeper = asked), signal);
   const engine = oneEngine(
     { backend: 'command', command: ['srv', '--port', '${PORT}'] },
-    { levels: [level3(suspension, undefined)], gpu },
+    { levels: [{ ...level, hindrance }], gpu },
   );
   await startUp(engine);
   engine.processes.child.others = [SECOND];
   did.length = 0;
   return {
-    ...{ did, fails, memory, engine },
+    ...{ did, fails, memory, engine, suspension },
+    /** The engine, as levels see it. */
+    sleeper: async (): Promise<Sleeper> => {
+      await engine.driver.hindrance(3, new AbortController().signal);
+      if (sleeper === undefined) throw new Error('no level was asked');
+      return sleeper;
+    },
     sleep: () => watched(engine.driver.sleep(3, order(2).order)),
     /** From now on a look takes until this is called. */
     slowly: (): (() => void) => {
@@ -109,4 +119,23 @@ test('where nobody is known it is looked first', async ({ expect }) => {
   await engine.clock.advance(10);
   expect(did.filter((what) => what !== 'looked')).toEqual([`lock ${FIRST}`, `checkpoint ${FIRST}`]);
   expect(did[0]).toBe('looked');
+});
+
+test('a look may be begun before the order, which goes by it and does not wait for it to lock', async ({ expect }) => {
+  const { did, memory, engine, suspension, sleeper, slowly } = await awake({ [FIRST]: 8_000 });
+  const asked = await sleeper();
+  did.length = 0;
+  memory.set(SECOND, 500);
+  const see = slowly();
+  const look = await suspension.look(asked);
+  await engine.clock.advance(5);
+  const end = suspension.suspend(asked, new AbortController().signal, look);
+  await engine.clock.advance(5);
+  expect(did).toEqual([`lock ${FIRST}`]);
+  see();
+  await end;
+  expect(did).toEqual([
+    ...[`lock ${FIRST}`, 'looked', `lock ${SECOND}`],
+    ...[`checkpoint ${FIRST}`, `checkpoint ${SECOND}`],
+  ]);
 });
