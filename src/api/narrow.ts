@@ -54,6 +54,12 @@ export function factFor(fact: Fact, isHis: IsHis): Fact | undefined {
       return isHis(fact.to) ? { ...fact, beside: fact.beside.filter(isHis) } : undefined;
     case 'start-short-of-memory':
       return isHis(fact.model) ? { ...fact, from: fact.from.filter(isHis) } : undefined;
+    case 'host-memory-short':
+    case 'requests-frozen': {
+      const { for: comer } = fact;
+      const mayKnow = comer !== undefined && isHis(comer);
+      return isHis(fact.model) ? { ...fact, for: mayKnow ? comer : undefined } : undefined;
+    }
     case 'request-ended':
       return fact.request.model !== undefined && isHis(fact.request.model) ? fact : undefined;
     default:

@@ -129,7 +129,8 @@ export type Fact =
       readonly model: ModelId;
       readonly count: number;
       readonly level: NapLevel;
-      readonly for: ModelId;
+      /** Who needs the room; undefined for whoever may not know. */
+      readonly for: ModelId | undefined;
     }
   | { readonly kind: 'requests-thawed'; readonly model: ModelId; readonly count: number; readonly frozenMs: number }
   | { readonly kind: 'swap-finished'; readonly record: SwapRecord }

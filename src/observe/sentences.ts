@@ -287,7 +287,7 @@ const demotedFields = ({ model, from, to, idleMs }: Of<'model-demoted'>): Readon
 });
 
 const frozen = ({ model, count, level, for: comer }: Of<'requests-frozen'>): string =>
-  `${model} is suspended with ${plural(count, 'request')} in flight (level ${level}), for ${comer}`;
+  `${model} is suspended with ${plural(count, 'request')} in flight (level ${level})${comer === undefined ? '' : `, for ${comer}`}`;
 
 function squeezed({ model, from, to, mib, limitMib, for: comer }: Of<'host-memory-short'>): string {
   const away = to === 5 ? 'is stopped (level 5)' : `goes to level ${to}`;
