@@ -4,6 +4,9 @@ import type { NapLevel } from '../core/kinds.ts';
 export type LevelTraits = {
   /** `context`: what the driver and the graphs of the engine take, some hundred MiB to some GiB. */
   readonly gpu: 'context' | 'nothing';
+  readonly host: 'weights' | 'gpu-state' | 'nothing';
+  readonly disk: 'image' | 'nothing';
+  /** At least: an image of a process that was not put to sleep first has all of it. */
   readonly preserves: readonly ('process' | 'weights' | 'kv-cache' | 'graphs')[];
   /** Whether there is a process while it sleeps. */
   readonly lives: boolean;
@@ -14,30 +17,40 @@ export type LevelTraits = {
 export const LEVEL_TRAITS: Readonly<Record<NapLevel, LevelTraits>> = {
   1: {
     gpu: 'context',
+    host: 'weights',
+    disk: 'nothing',
     preserves: ['process', 'weights', 'graphs'],
     lives: true,
     hearsSignals: true,
   },
   2: {
     gpu: 'context',
+    host: 'nothing',
+    disk: 'nothing',
     preserves: ['process', 'graphs'],
     lives: true,
     hearsSignals: true,
   },
   3: {
     gpu: 'nothing',
+    host: 'gpu-state',
+    disk: 'nothing',
     preserves: ['process', 'weights', 'kv-cache', 'graphs'],
     lives: true,
     hearsSignals: false,
   },
   hybrid: {
     gpu: 'nothing',
-    preserves: ['process', 'graphs'],
+    host: 'gpu-state',
+    disk: 'nothing',
+    preserves: ['process'],
     lives: true,
     hearsSignals: false,
   },
   4: {
     gpu: 'nothing',
+    host: 'nothing',
+    disk: 'image',
     preserves: ['process', 'graphs'],
     lives: false,
     hearsSignals: false,
