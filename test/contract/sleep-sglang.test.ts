@@ -82,8 +82,8 @@ describe('its memory saver', () => {
   });
 
   test('it is told to give memory up only when nobody is left in it', async ({ engines, lab, expect }) => {
-    const { driver, exits } = await awake(engines, lab, {}, { tokens: 2_000, abortMs: 300 });
-    const stream = await ask(driver, { max_tokens: 2_000, stream: true }, driver.backend?.gone);
+    const { driver, exits } = await awake(engines, lab, {}, { flowWhile: lab.flow('alpha').flowWhile });
+    const stream = await ask(driver, { stream: true }, driver.backend?.gone);
     await stream.body?.getReader().read();
     await driver.sleep(1, order(2).order);
     expect(calls(lab).filter((call) => call.startsWith('/flush_cache')).length).toBeGreaterThan(1);

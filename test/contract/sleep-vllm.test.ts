@@ -153,7 +153,9 @@ describe('the end of one that was on the GPU', () => {
     '%s is over when its memory is free, and the next one finds room',
     async ([, level], { engines, lab, expect }) => {
       lab.ledger.setLag(1_500);
-      const { driver, warnings } = await awake(engines, lab, { contextMib: 6_000 });
+      const gpu = { ...lab.root.gpu, free_timeout_secs: 60 };
+      const { driver, warnings } = engines.make(lab.vllm({ contextMib: 6_000 }), { ...lab.root, gpu });
+      await driver.start(order(1).order);
       if (level !== undefined) await driver.sleep(level, order(2).order);
       await driver.stop(order(3).order);
       expect(lab.ledger.usedMib('GPU-lab-0')).toBe(0);

@@ -7,7 +7,7 @@ import type { Catnap } from '../helpers/catnap.ts';
 import { requireCriu } from '../helpers/criu.ts';
 import { isAlive, test, type Start } from '../helpers/e2e.ts';
 import { configOf, gpusOf, says, type Lane } from '../helpers/fault-lanes.ts';
-import { passedOpen } from '../helpers/freeze-verdict.ts';
+import { onForLong, passedOpen } from '../helpers/freeze-verdict.ts';
 import { Lab } from '../helpers/lab.ts';
 import { survivors } from '../helpers/survivors.ts';
 import { waitFor } from '../helpers/wait-for.ts';
@@ -139,9 +139,6 @@ test(
   },
 );
 
-/** So many times as long as a swap a model has to be on before it may be suspended, and more. */
-const LONG_ENOUGH = 3;
-
 for (const [level, where] of [
   [3, 'once it is'],
   [4, 'while it is being written to disk, its processes stopped'],
@@ -158,7 +155,7 @@ for (const [level, where] of [
         policy: { policy_type: 'slack', max_wait_secs: 0.1, serving_share: 0, sleep_level: level },
         sleep_timeout_secs: LONG_SECS,
         models: {
-          alpha: lab.vllm({ ...SMALL, tokens: 20_000, tokenMs: 10 }, { levels_allowed: [level, 5] }),
+          alpha: lab.vllm({ ...SMALL, ...lab.flow('alpha'), tokenMs: 10 }, { levels_allowed: [level, 5] }),
           beta: lab.vllm(SMALL, { model_path: 'lab/other' }),
         },
       };
@@ -167,9 +164,7 @@ for (const [level, where] of [
       const wells = { alpha: await says(first, 'alpha', SHORT), beta: await says(first, 'beta', SHORT) };
       const stream = await first.stream('alpha');
       await stream.begun();
-      const from = performance.now();
-      const swapMs = Number((await first.fact('swap-finished', { to: 'alpha' }, 2))['totalMs']);
-      await waitFor('it to have been on for a while', () => performance.now() - from > LONG_ENOUGH * swapMs, within);
+      await onForLong(first);
       if (level === 4) lab.ledger.plan({ point: 'criu.dump', kind: 'hang', model: 'alpha' });
       void says(first, 'beta').catch(() => undefined);
       await (level === 3

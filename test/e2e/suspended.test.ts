@@ -3,14 +3,11 @@ import type { Settings } from '../fixtures/lab/settings.ts';
 import { readAsk, wordsFor } from '../fixtures/lab/vllm-answers.ts';
 import { chatBody } from '../helpers/catnap.ts';
 import { test as base } from '../helpers/e2e.ts';
-import { passedOpen } from '../helpers/freeze-verdict.ts';
+import { onForLong, passedOpen } from '../helpers/freeze-verdict.ts';
 import { Lab } from '../helpers/lab.ts';
 import { waitFor } from '../helpers/wait-for.ts';
 
 const test = base.extend('lab', async ({ folder }) => new Lab(folder));
-
-/** So many times as long as it takes to swap away from it and back a model has to be on before it may be suspended, and more. */
-const LONG_ENOUGH = 2;
 
 const configOf = (lab: Lab, alpha: Partial<Settings>, beta: Partial<Settings>): ConfigInput => ({
   ...lab.root,
@@ -43,15 +40,7 @@ test('a model that may makes room with its stream in flight, which stands still 
   expect((await catnap.chat('alpha')).status).toBe(200);
   expect((await catnap.chat('beta')).status).toBe(200);
   const stream = await (await catnap.stream('alpha')).begun();
-  const from = performance.now();
-  const legs = [
-    await catnap.fact('swap-finished', { to: 'beta' }),
-    await catnap.fact('swap-finished', { to: 'alpha' }, 2),
-  ];
-  const swapsMs = legs.reduce((sum, { totalMs }) => sum + Number(totalMs), 0);
-  await waitFor('it to have been on for a while', () => performance.now() - from > LONG_ENOUGH * swapsMs, {
-    within: 100_000,
-  });
+  await onForLong(catnap);
   const beta = await (await catnap.stream('beta')).begun();
   expect(await catnap.model('alpha')).toMatchObject({ suspended_requests: 1 });
   await waitFor('its client to be told', () => /^: catnap: alpha is suspended/m.test(stream.body));

@@ -1,7 +1,7 @@
 import { request } from 'node:http';
 
 /** A long stream, over a connection on which nothing is sent of its own accord. */
-export function longTalk(port: number) {
+export function longTalk(port: number, n_predict: number) {
   let body = '';
   const { promise: end, resolve, reject } = Promise.withResolvers<string>();
   const call = request({ port, host: '127.0.0.1', path: '/completion', method: 'POST', agent: false }, (answer) => {
@@ -12,11 +12,11 @@ export function longTalk(port: number) {
   call.end(
     JSON.stringify({
       prompt: 'Once upon a time there was a light',
-      n_predict: 800,
+      n_predict,
       temperature: 0,
       ignore_eos: true,
       stream: true,
     }),
   );
-  return { end, said: () => body.length, leave: () => void call.destroy(new Error('aborted')) };
+  return { end, said: () => body, leave: () => void call.destroy(new Error('aborted')) };
 }
