@@ -1,6 +1,6 @@
 import { isAnother, modelOf } from '../config/definition.ts';
 import type { Config, ModelConfig } from '../config/schema.ts';
-import { stagesOf, type Counts } from '../config/stages.ts';
+import { stageAskedBy, stagesOf, type Counts } from '../config/stages.ts';
 import type { EngineId } from '../core/kinds.ts';
 import type { HandedModel, HandedStage, Handover } from '../ports/handover.ts';
 import type { Left, StageSpec, TakeOver } from '../runtime/supervisor.ts';
@@ -24,8 +24,8 @@ export function handoverOf(
 }
 
 /**
- * Models stay on the stages that they are on, and a capacity that was measured is what it was before anything ran. Throws where the stages
- * are others: nothing that runs can be said to be on them.
+ * Models stay on the stages that they are on, but for those of which nothing runs and that the config has elsewhere. A capacity that was measured is what
+ * it was before anything ran. Throws where the stages are others: nothing that runs can be said to be on them.
  */
 export function plansTakenOver(config: Config, stages: readonly Surveyed[], handover: Handover): readonly StagePlan[] {
   const written = stagesOf(config);
@@ -33,7 +33,7 @@ export function plansTakenOver(config: Config, stages: readonly Surveyed[], hand
     const handed = handover.stages.find(({ name }) => name === stage.name);
     if (handed === undefined || handed.gpus.join() !== gpusOf(stage).join()) throw changed(stage.name);
     const measured = written.find(({ name }) => name === stage.name)?.capacity === undefined;
-    const models = handed.models.map(({ model }) => String(model));
+    const models = handed.models.flatMap((one) => (staysOn(stage.name, one, config) ? String(one.model) : []));
     if (!measured) return { ...stage, models };
     const counts = COUNTS.find((one) => one === handed.counts) ?? stage.counts;
     return { ...stage, models, counts, capacity: handed.capacity };
@@ -41,6 +41,16 @@ export function plansTakenOver(config: Config, stages: readonly Surveyed[], hand
   const gone = handover.stages.find(({ name }) => !stages.some((stage) => stage.name === name));
   if (gone !== undefined) throw changed(gone.name);
   return plansAfter(plans, config);
+}
+
+function staysOn(stage: string, { model, running }: HandedModel, { models }: Config): boolean {
+  const written = Object.hasOwn(models, model) ? models[model] : undefined;
+  const asked = written && stageAskedBy(written);
+  if (asked === undefined || asked === stage) return true;
+  if (running.length === 0) return false;
+  throw new Error(
+    `the engine of ${model} runs on stage ${stage}, and the config has it on ${asked}: unload it first, or stop catnap and start it`,
+  );
 }
 
 const COUNTS: readonly Counts[] = ['gpu_mib', 'host_mib', 'models'];

@@ -318,6 +318,7 @@ export class Supervisor implements Admission, Operator, StageReader {
       const stage = this.#stages.find(({ spec }) => spec.name === name)?.actor;
       invariant(stage !== undefined, `there is no stage ${name}`);
       return models.flatMap(({ model, running, engines, override, leases }) => {
+        if (running.length === 0 && this.#of(model) !== stage) return [];
         this.#place([{ model }], stage);
         if (!anew.includes(model)) this.#overrides.set(model, override);
         for (const { ticket } of leases) this.#tickets = Math.max(this.#tickets, ticket);

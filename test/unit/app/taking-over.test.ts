@@ -240,3 +240,17 @@ test('engines are not taken over to a stage that is another one', async () => {
 
   expect(await answers(await open(settings({ a: engine() }, slots(1)), async () => handover), 'a')).toBe(pid);
 });
+
+test('a model of which nothing runs goes where the config has it, and one that runs does not', async () => {
+  const on = (b: string, a = 'one'): object => ({ a: { ...engine(), stage: a }, b: { ...engine(), stage: b } });
+  const stages = { stages: { one: { slots: 1 }, two: { slots: 1 } } };
+  const before = await open(settings(on('one'), stages));
+  const pid = await answers(before, 'a');
+  const { handover } = await left(before);
+
+  await expect(open(settings(on('one', 'two'), stages), async () => handover)).rejects.toThrow(/a runs on stage one/);
+
+  const after = await open(settings(on('two'), stages), async () => handover);
+  await answers(after, 'b');
+  expect(await answers(after, 'a')).toBe(pid);
+});
