@@ -2,7 +2,9 @@ import { LONGEST_NAME, MOST_MENTIONS, type NameScanner, type Problem, type Range
 import { ObjectReader, textOf, type Members } from './object-reader.ts';
 
 const QUOTE = 0x22;
+const LETTER_N = 0x6e;
 const LETTER_T = 0x74;
+const BRACE = 0x7b;
 /** The longest key that matters, `thinking`, written with an escape for each letter; a longer key is another one. */
 const LONGEST_KEY = 48;
 /** The longest word that `thinking` takes is `disabled`. */
@@ -73,8 +75,8 @@ export class ModelScanner implements NameScanner, Members {
         this.#stream = first === LETTER_T;
         return 0;
       case 'thinking':
-        // What is no word is the engine's business.
-        this.#thinking = undefined;
+        // An object is the engine's business; a number, `true` or a list is nobody's.
+        this.#thinking = first === BRACE || first === LETTER_N ? undefined : 'no text and no object';
         return first === QUOTE ? LONGEST_WORD : 0;
       default:
         return 0;

@@ -15,7 +15,7 @@ export interface NameScanner {
   readonly name: string | undefined;
   /** Whether the client asks for a stream in so many words; undefined where it says nothing. */
   readonly stream: boolean | undefined;
-  /** The word that the client puts in `thinking`; undefined where it puts none. */
+  /** The word that the client puts in `thinking`; undefined where it puts none, null, or an object. */
   readonly thinking: string | undefined;
   /** Set as soon as no continuation can make the body right. */
   readonly problem: Problem | undefined;

@@ -44,6 +44,13 @@ describe('the word `thinking`', () => {
       '{"model":"alpha","chat_template_kwargs": {"a":[1],"enable_thinking":false},"thinking":"enabled"}',
       '{"model":"alpha","chat_template_kwargs": {"a":[1],"enable_thinking":true}}',
     ],
+    ['null is as if it were not there', ALL, '{"model":"alpha","thinking":null}', '{"model":"alpha","thinking":null}'],
+    [
+      'the last one counts',
+      ALL,
+      '{"model":"alpha","thinking":true,"thinking":{"type":"enabled"}}',
+      '{"model":"alpha","thinking":true,"thinking":{"type":"enabled"}}',
+    ],
     ['default changes nothing', ALL, '{"thinking":"default","model":"alpha"}', '{"model":"alpha"}'],
     [
       'default changes nothing, whatever the model can',
@@ -91,6 +98,16 @@ describe('the word `thinking`', () => {
       'thinking_unsupported',
     ],
     ['no word of ours', ALL, '{"model":"alpha","thinking":"deeply"}', 422, 'unfit_body'],
+    ...['true', 'false', '1', '-0.5', '["enabled"]'].map(
+      (value) =>
+        [`${value}, whatever it means`, NONE, `{"model":"alpha","thinking":${value}}`, 422, 'unfit_body'] as [
+          string,
+          Thinking,
+          string,
+          number,
+          string,
+        ],
+    ),
     ['a long text', ALL, `{"model":"alpha","thinking":"${'x'.repeat(500)}"}`, 422, 'unfit_body'],
     [
       'parameters that are no object',

@@ -292,6 +292,7 @@ export const STATES: readonly Row[] = [
     async (app, expect) => {
       expect(said(await app.chat('r', { thinking: 'enabled' }))).toEqual([400, 'thinking_unsupported']);
       expect(said(await app.chat('r', { thinking: 'hard' }))).toEqual([422, 'unfit_body']);
+      expect(said(await app.chat('r', { thinking: true }))).toEqual([422, 'unfit_body']);
       expect((await app.chat('r', { thinking: 'disabled' })).status).toBe(200);
       expect(JSON.parse(app.sent.at(-1) ?? '')).toMatchObject({ thinking: 'disabled' });
       expect((await app.chat('r', { thinking: 'default' })).status).toBe(200);
