@@ -3,6 +3,7 @@ import { engineId, modelId, ticketId, type EngineId } from '../core/kinds.ts';
 import type { HandedProcess, Handover } from '../ports/handover.ts';
 
 const Model = z.string().transform(modelId);
+const Ticket = z.int().transform(ticketId);
 const Engine = z.string().transform((id): EngineId => {
   const at = id.lastIndexOf('#');
   return engineId(modelId(id.slice(0, at)), Number(id.slice(at + 1)));
@@ -95,12 +96,13 @@ const HandedModel = z.object({
   replicas: z.int().min(1),
   held: z.boolean(),
   level: Level.nullable(),
+  unload: z.object({ orders: z.array(Ticket), level: Level }).nullable(),
   override: z.record(z.string(), z.union([z.string(), z.number(), z.null()])),
   stale: z.boolean(),
   onForMs: Ms,
   quietForMs: Ms,
   running: z.array(Running),
-  leases: z.array(z.object({ ticket: z.int().transform(ticketId), engine: Engine })),
+  leases: z.array(z.object({ ticket: Ticket, engine: Engine })),
 });
 
 const Mode = z.discriminatedUnion('kind', [

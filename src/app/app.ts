@@ -48,6 +48,7 @@ import { VramBook } from './vram-book.ts';
 
 /** How long connections get to end once every engine is off. */
 const LAST_BYTES_MS = 1_000;
+const TOO_LONG = 'catnap has restarted, and this took longer than `handover_drain_secs`';
 
 /** One running catnap: everything made, tied together, and taken down in the reverse order. */
 export class App {
@@ -262,11 +263,14 @@ export class App {
     return this.listeners.give();
   }
 
-  /** After a handover: serves what is open, for so long at most, then closes everything that is left and stops no engine. */
+  /** After a handover: serves what is open, for so long at most, then ends everything that is left and stops no engine. */
   async leave(withinMs: number, pass: Pass): Promise<void> {
     this.#watch.stop();
     this.#prefetcher.close();
-    await this.listeners.leave(withinMs, pass);
+    const { clock } = this.#options;
+    const cancel = clock.at(after(clock.now(), withinMs), () => this.#supervisor.cutAll(TOO_LONG));
+    await this.listeners.leave(withinMs + LAST_BYTES_MS, pass);
+    cancel();
     await this.#telling.close();
   }
 

@@ -370,4 +370,4 @@ export type RefusalCode = Extract<
   | 'restarting'
 >;
 /** Why a lease may be ended from our side. */
-export type CutCode = Extract<ErrorCode, 'engine_died' | 'drained' | 'shutting_down'>;
+export type CutCode = Extract<ErrorCode, 'engine_died' | 'drained' | 'shutting_down' | 'restarting'>;

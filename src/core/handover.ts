@@ -17,12 +17,16 @@ export type HandedMember = {
   readonly replicas: number;
   /** What an operator has set. */
   readonly level: SleepLevel | undefined;
+  readonly unload: UnloadUnderWay | undefined;
   readonly onSince: Millis | undefined;
   readonly quietSince: Millis | undefined;
   readonly phases: ReadonlyMap<EngineId, EnginePhase>;
   /** Requests that its former stage granted and that are still open. */
   readonly leases: readonly { readonly ticket: TicketId; readonly engine: EngineId }[];
 };
+
+/** Orders to unload a model that are being carried out, and how deep it goes for them. */
+export type UnloadUnderWay = { readonly orders: readonly TicketId[]; readonly level: SleepLevel };
 
 const OFF = { kind: 'off' } as const;
 const WHY = 'catnap restarts, and keeps its models as they are';
@@ -82,10 +86,7 @@ export class Standstill {
     // One whose start ran out of memory meanwhile was to come once more.
     this.#withdraw(now);
     const hope = { retryAt: after(now, AGAIN_MS) };
-    for (const member of members) {
-      this.#replies.rejectAll(member, 'restarting', WHY, hope);
-      for (const order of member.unloads.splice(0)) this.#replies.reject(order, member.model, 'restarting', WHY, hope);
-    }
+    for (const member of members) this.#replies.rejectAll(member, 'restarting', WHY, hope);
   }
 
   #withdraw(now: Millis): void {
@@ -108,6 +109,13 @@ export function isStill(member: Member): boolean {
   return [...phases.values()].every((phase) => phase.kind === 'awake' || atRest(phase));
 }
 
+/** What the next one has to go on with. */
+export function unloadUnderWay({ unloads, part }: Member): UnloadUnderWay | undefined {
+  if (unloads.length === 0) return undefined;
+  const goal = part.kind === 'draining' || part.kind === 'leaving' ? part.goal : OFF;
+  return { orders: [...unloads], level: goal.kind === 'asleep' ? goal.level : 5 };
+}
+
 /** What another stage knew of a model, as of now. */
 export function takenOver(handed: HandedMember, now: Millis): Member {
   const { terms, onSince = now, phases, leases } = handed;
@@ -115,6 +123,7 @@ export function takenOver(handed: HandedMember, now: Millis): Member {
   for (const engine of terms.engines) member.phases.set(engine, phases.get(engine) ?? OFF);
   member.levelSet = handed.level;
   member.held = handed.held;
+  member.unloads = [...(handed.unload?.orders ?? [])];
   member.replicas = handed.replicas;
   member.stale = handed.stale && !member.gone;
   member.quietSince = handed.quietSince;
@@ -124,11 +133,20 @@ export function takenOver(handed: HandedMember, now: Millis): Member {
   return member;
 }
 
+type Surroundings = { readonly room: number; readonly turns: Turns; readonly replies: Replies };
+
 /**
- * Once the config has been compared with what was handed over: whoever is on has all of its engines, whoever died meanwhile is cleared away, and
- * those for whom there is no room any more go as for a swap: the longest unused first, and those who are served last.
+ * Once the config has been compared with what was handed over: whoever is on has all of its engines, whoever died meanwhile is cleared away, whoever
+ * was being unloaded goes on with that, and those for whom there is no room any more go as for a swap: the longest unused first, and those who are
+ * served last.
  */
-export function settleIn(members: Iterable<Member>, room: number, turns: Turns, replies: Replies, now: Millis): void {
+export function settleIn(
+  members: Iterable<Member>,
+  handed: readonly HandedMember[],
+  { room, turns, replies }: Surroundings,
+  now: Millis,
+): void {
+  const unloads = new Map(handed.map(({ terms, unload }) => [terms.model, unload]));
   let left = room;
   const on: Member[] = [];
   for (const member of members) {
@@ -137,14 +155,15 @@ export function settleIn(members: Iterable<Member>, room: number, turns: Turns, 
     else if (part.kind === 'out' && !member.atRest) turns.sendOff(member, OFF, now);
   }
   for (const member of on.toSorted((a, b) => urgencyOf(b) - urgencyOf(a))) {
+    const unload = unloads.get(member.model);
     left -= member.cost;
-    if (left >= 0 || member.cost === 0) {
+    if (unload === undefined && (left >= 0 || member.cost === 0)) {
       replies.setGoal(member.engines, { kind: 'awake' }, false);
       continue;
     }
     left += member.cost;
     if (member.part.kind !== 'on') continue;
-    const goal = member.awayTo(member.sleepLevel);
+    const goal = member.awayTo(unload?.level ?? member.sleepLevel);
     turns.drain(member, member.part, { goal, for: undefined, batch: Batch.none, now });
   }
 }

@@ -259,7 +259,7 @@ export class Stage {
     const handed = new Map(models.map((one) => [one.terms.model, takenOver(one, now)]));
     this.#members = this.#revision.apply(handed, { options: this.#options, anew }, now);
     for (const member of this.#members.values()) this.#stirring.add(member);
-    settleIn(this.#members.values(), this.#shared, this.#turns, this.#replies, now);
+    settleIn(this.#members.values(), models, { room: this.#shared, turns: this.#turns, replies: this.#replies }, now);
   }
 
   /** Whether it is to start anew before the next request is served. */

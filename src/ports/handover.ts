@@ -42,6 +42,8 @@ export type HandedModel = {
   readonly held: boolean;
   /** What an operator has set, if one has. */
   readonly level: SleepLevel | null;
+  /** Orders to unload it that are being carried out, and how deep it goes for them. */
+  readonly unload: { readonly orders: readonly TicketId[]; readonly level: SleepLevel } | null;
   readonly override: LoadOverride;
   /** Whether its engines were of an earlier config already. */
   readonly stale: boolean;

@@ -3,6 +3,7 @@ import type { Place } from '../core/place.ts';
 import type { Outcome } from '../core/outcome.ts';
 import type { Backend } from '../engines/driver.ts';
 import type { Clock } from '../ports/clock.ts';
+import type { Reporter } from '../ports/reporter.ts';
 import type { Cut, Lease, Standing } from './admission.ts';
 
 export type LeaseTerms = {
@@ -86,5 +87,13 @@ export class OpenLease implements Lease {
   /** Ends it from our side; the holder still settles it. */
   end(reason: Cut): void {
     this.#cut.abort(reason);
+  }
+}
+
+/** Ends them for one reason, which is told of each model. */
+export function endAll(leases: Iterable<OpenLease>, cut: Cut, reporter: Reporter): void {
+  for (const [model, open] of Map.groupBy(leases, (lease) => lease.model)) {
+    reporter.report({ kind: 'leases-cut', model, count: open.length, code: cut.code });
+    for (const lease of open) lease.end(cut);
   }
 }

@@ -227,6 +227,9 @@ export class StageActor implements Admission {
   letGo(settled: (ticket: TicketId) => void): void {
     this.#settledFor = settled;
     this.#mailbox.post({ kind: 'let-go' });
+    // Unloads that are under way are the next one's.
+    for (const { refused } of this.#pending.values()) refused(new Refused('restarting', GOES_ON, 1_000));
+    this.#pending.clear();
     this.#closed.resolve();
   }
 
@@ -379,5 +382,7 @@ export class StageActor implements Admission {
     return pending;
   }
 }
+
+const GOES_ON = 'catnap restarts, and goes on with it then';
 
 const isAtRest = (phase: EnginePhase): boolean => phase.kind === 'awake' || atRest(phase);

@@ -1,4 +1,4 @@
-import { atRest, type EngineRules } from '../core/engine.ts';
+import type { EngineRules } from '../core/engine.ts';
 import { after, invariant, ticketId, type EngineId, type ModelId, type TicketId } from '../core/kinds.ts';
 import type { ModelTerms } from '../core/terms.ts';
 import type { LevelOrder, RevisedTerms, StageOptions, TicketTerms, UnloadTerms } from '../core/stage-events.ts';
@@ -7,14 +7,14 @@ import type { Driver, DriverEvents } from '../engines/driver.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { HandedCut, HandedStage } from '../ports/handover.ts';
 import type { Reporter } from '../ports/reporter.ts';
-import type { Acquire, Admission, Lease, Refused } from './admission.ts';
+import { Cut, type Acquire, type Admission, type Lease, type Refused } from './admission.ts';
 import type { SavedCosts } from '../core/costs.ts';
 import type { CostsByModel } from '../ports/cost-file.ts';
 import type { Forecast } from './forecast.ts';
 import { EngineActor, type ResidentBytes } from './engine-actor.ts';
-import type { OpenLease } from './lease.ts';
+import { endAll, type OpenLease } from './lease.ts';
 import { boardView, modelView } from './viewing.ts';
-import { handedModel, takenModel } from './handing-over.ts';
+import { handedModel, takenModel, underWay } from './handing-over.ts';
 import type { Gauge } from './room-watch.ts';
 import { LoadOverrides } from './load-overrides.ts';
 import { endOf, type LoadWish, type Operator, type OrderEnd } from './operator.ts';
@@ -268,7 +268,9 @@ export class Supervisor implements Admission, Operator, StageReader {
       reject(new Error(why));
     };
     const calledOff = (): void => giveUp(String(signal.reason));
-    const cancel = this.#clock.at(after(this.#clock.now(), withinMs), () => giveUp(this.#underWay(withinMs)));
+    const cancel = this.#clock.at(after(this.#clock.now(), withinMs), () =>
+      giveUp(`${underWay(this.#stages)} after ${withinMs / 1_000} s`),
+    );
     const done = (): void => {
       cancel();
       signal.removeEventListener('abort', calledOff);
@@ -289,25 +291,17 @@ export class Supervisor implements Admission, Operator, StageReader {
     return promise;
   }
 
-  #underWay(afterMs: number): string {
-    const all = this.#stages.flatMap(({ actor }) => [...actor.engines.values()]);
-    const moving = all.filter(({ engine: { phase } }) => phase.kind !== 'awake' && !atRest(phase));
-    const members = this.#stages.flatMap(({ actor }) => [...actor.stage.members.values()]);
-    const held = members.flatMap(({ model, frozen }) => (frozen.size > 0 ? [`${model} holds suspended requests`] : []));
-    const said = [...moving.map(({ id, engine }) => `${id} is still ${engine.phase.kind}`), ...held];
-    return `${said.join(', ')} after ${afterMs / 1_000} s`;
-  }
-
   #letGo(settled: (ticket: TicketId) => void): readonly Left[] {
     this.#watchdog.stop();
     const now = this.#clock.now();
     return this.#stages.map(({ spec, actor }) => {
       const { stage, engines } = actor;
+      // First of all: what is refused then takes back what it has set.
+      actor.letGo(settled);
       const models = [...stage.members.values()].map((member) => {
         const running = [...member.phases.keys()].flatMap((id) => engines.get(id)?.release() ?? []);
         return handedModel(member, { override: this.#overrides.of(member.model), running, now });
       });
-      actor.letGo(settled);
       return { name: spec.name, mode: stage.mode, models };
     });
   }
@@ -317,11 +311,12 @@ export class Supervisor implements Admission, Operator, StageReader {
     const adopted = stages.flatMap(({ name, models }) => {
       const stage = this.#stages.find(({ spec }) => spec.name === name)?.actor;
       invariant(stage !== undefined, `there is no stage ${name}`);
-      return models.flatMap(({ model, running, engines, override, leases }) => {
+      return models.flatMap(({ model, running, engines, override, leases, unload }) => {
         if (running.length === 0 && this.#of(model) !== stage) return [];
         this.#place([{ model }], stage);
         if (!anew.includes(model)) this.#overrides.set(model, override);
-        for (const { ticket } of leases) this.#tickets = Math.max(this.#tickets, ticket);
+        const tickets = [...leases.map(({ ticket }) => ticket), ...(unload?.orders ?? [])];
+        this.#tickets = Math.max(this.#tickets, ...tickets);
         const [first] = running;
         for (const id of first === undefined ? [] : engines)
           if (first !== undefined && !stage.engines.has(id)) this.#employ(specOf(id, model, first.definition));
@@ -354,6 +349,11 @@ export class Supervisor implements Admission, Operator, StageReader {
 
   cut(cut: HandedCut): void {
     for (const { actor } of this.#stages) actor.cut(cut);
+  }
+
+  /** After a handover: ends what is still open here. */
+  cutAll(reason: string): void {
+    endAll(this.#leases(), new Cut('restarting', reason), this.#reporter);
   }
 
   /** One reading of all stages. */

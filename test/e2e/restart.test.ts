@@ -224,6 +224,63 @@ function beforeMain(folder: string, file: string): string {
   return program;
 }
 
+test('an unload that is under way goes on, and so do replicas and the level of an operator', async ({
+  expect,
+  start,
+  run,
+  folder,
+}) => {
+  const holds = join(folder, 'holds');
+  const models = {
+    alpha: { ...engine('--hang-while', holds), replicas: 2, replica_max: 3 },
+    beta: { backend: 'stub', footprint: { gpu_mib: 1 } } as const,
+  };
+  const catnap = await start({ ...ROOM, models });
+  const post = (path: string, body: object = {}) => catnap.ask(path, { body: JSON.stringify(body) });
+  expect((await post('/v1/admin/models/alpha/load', { replicas: 3 })).status).toBe(200);
+  const { engines } = await catnap.model('alpha');
+  expect((await post('/control/wake', { model: 'beta', level: 1 })).status).toBe(200);
+  writeFileSync(holds, '');
+  const stream = await catnap.stream('alpha');
+  const waits = post('/v1/admin/models/alpha/unload?hold=true');
+  await waitFor('it to be unloading', async () => (await catnap.model('alpha')).runtime_state === 'unloading');
+
+  expect((await run(['restart', '--url', catnap.url])).code).toBe(0);
+  const told = await waits;
+  expect([told.status, told.headers['x-catnap-error']]).toEqual([503, 'restarting']);
+  expect(await catnap.model('alpha')).toMatchObject({ runtime_state: 'unloading', inflight_requests: 1, hold: true });
+  expect((await catnap.model('alpha')).engines.map(({ pid }) => pid)).toEqual(engines.map(({ pid }) => pid));
+  const comes = await catnap.chat('alpha');
+  expect([comes.status, comes.headers['x-catnap-error']]).toEqual([503, 'model_unloading']);
+  const again = post('/v1/admin/models/alpha/unload?hold=true&timeout_s=60');
+  rmSync(holds);
+  expect(await stream.closed).toBe('whole');
+  expect((await again).status).toBe(200);
+  await waitFor('it to be gone', async () => (await catnap.model('alpha')).runtime_state === 'unloaded');
+  for (const { pid } of engines) expect(isAlive(Number(pid))).toBe(false);
+  expect((await catnap.model('beta')).sleep_level).toBe(1);
+});
+
+test('who is still served when the time after a restart is up is told', async ({ expect, start, run, folder }) => {
+  const [begun, held] = [join(folder, 'begun'), join(folder, 'held')];
+  const models = { alpha: engine('--hang-while', begun), beta: engine('--hold-while', held) };
+  const catnap = await start({ ...ROOM, handover_drain_secs: 1, models });
+  const alpha = await pidOf(catnap, 'alpha');
+  await pidOf(catnap, 'beta');
+  for (const file of [begun, held]) writeFileSync(file, '');
+  const stream = await catnap.stream('alpha');
+  const answer = catnap.chat('beta');
+  await waitFor('both to be served', async () => (await catnap.model('beta')).runtime_inflight === 1);
+  expect((await run(['restart', '--url', catnap.url])).code).toBe(0);
+  expect(await stream.closed).toBe('cut');
+  expect(stream.body).toContain('"code":"restarting"');
+  const { status, headers } = await answer;
+  expect([status, headers['x-catnap-error'], headers['retry-after']]).toEqual([503, 'restarting', '1']);
+  for (const file of [begun, held]) rmSync(file);
+  await restarted(catnap, folder, 1);
+  expect(await pidOf(catnap, 'alpha')).toBe(alpha);
+});
+
 test('a catnap that has the engines and cannot listen gives them back', async ({ expect, start, run, folder }) => {
   const holds = join(folder, 'holds');
   const models = { alpha: engine(), beta: engine('--hang-while', holds) };

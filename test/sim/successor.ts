@@ -1,5 +1,5 @@
 import type { Engine } from '../../src/core/engine.ts';
-import type { HandedMember } from '../../src/core/handover.ts';
+import { unloadUnderWay, type HandedMember } from '../../src/core/handover.ts';
 import type { EngineId } from '../../src/core/kinds.ts';
 import type { Member } from '../../src/core/member.ts';
 
@@ -10,6 +10,7 @@ export function handedMember(member: Member, engine: (id: EngineId) => Engine): 
   return {
     ...{ terms, stale, held, replicas, quietSince },
     level: levelSet,
+    unload: unloadUnderWay(member),
     onSince: on.kind === 'on' ? on.since : undefined,
     phases: new Map(terms.engines.map((id) => [id, engine(id).phase])),
     leases: Array.from(member.leases, ([ticket, id]) => ({ ticket, engine: id })),

@@ -43,6 +43,8 @@ export type GivingMeans = {
   readonly fatal: (error: unknown) => void;
 };
 
+const CLOSING = 'catnap is shutting down';
+
 /** Why a restart does not take place. Everything is as it was. */
 class CalledOff extends Error {
   override readonly name = 'CalledOff';
@@ -87,6 +89,8 @@ export class Giving {
   /** Whether the one that comes says that it serves. */
   #isTaken = false;
   #isAfter = false;
+  /** Whether catnap is to stop. */
+  #stops = false;
 
   constructor(means: GivingMeans) {
     this.#means = means;
@@ -99,6 +103,7 @@ export class Giving {
 
   /** Ends a restart that is under way, since catnap is to stop. Resolves to whether this one serves. */
   async callOff(): Promise<boolean> {
+    this.#stops = true;
     if (this.#running && !this.#isAfter) this.#means.line.callOff();
     await this.#current;
     return !this.#isAfter;
@@ -119,7 +124,7 @@ export class Giving {
     const refused = (code: Extract<RestartEnd, { kind: 'refused' }>['code'], problem: string): Promise<RestartEnd> =>
       Promise.resolve({ kind: 'refused', code, problems: [problem] });
     if (this.#running) return refused('restarting', 'a restart is under way already');
-    if (!this.#means.leaver.accepting) return refused('shutting_down', 'catnap is shutting down');
+    if (this.#stops || !this.#means.leaver.accepting) return refused('shutting_down', CLOSING);
     this.#running = true;
     const end = this.#attempt(by, precluded);
     this.#current = end;
@@ -133,10 +138,12 @@ export class Giving {
       return { kind: 'done', handed: await this.#restart(by) };
     } catch (error) {
       if (!(error instanceof CalledOff)) fatal(error);
-      const problems = error instanceof CalledOff ? error.problems : [String(error)];
+      const said = error instanceof CalledOff ? error.problems : [String(error)];
+      // That the one that came was ended is nothing of its own doing then.
+      const problems = this.#stops ? [CLOSING] : said;
       this.#running = false;
       leaver.reporter.report({ kind: 'restart-called-off', by, problems });
-      return { kind: 'refused', code: 'restart_refused', problems };
+      return { kind: 'refused', code: this.#stops ? 'shutting_down' : 'restart_refused', problems };
     }
   }
 

@@ -22,7 +22,7 @@ export const Said = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('cut'),
     tickets: z.array(ticket),
-    code: z.enum(['engine_died', 'drained', 'shutting_down']),
+    code: z.enum(['engine_died', 'drained', 'shutting_down', 'restarting']),
     reason: z.string(),
     mayReturn: z.boolean(),
   }),

@@ -19,13 +19,10 @@ export const HANDOVER: readonly Mutant[] = [
   handover(
     'who waits is not told that another catnap takes over',
     "this.#replies.rejectAll(member, 'restarting', WHY, hope);",
-    '',
-  ),
-  handover(
-    'who unloads is not told that another catnap takes over',
-    "this.#replies.reject(order, member.model, 'restarting', WHY, hope);",
     ';',
   ),
+  handover('an unload that is under way is forgotten', 'member.unloads = [...(handed.unload?.orders ?? [])];', ''),
+  handover('who is being unloaded stays', 'unload === undefined && (left', '(left'),
   handover('the stage never goes on after it stood still', "event.kind === 'standstill-over') this", 'false) this'),
   of('handover.ts', { handovers: true, freezes: true, policy: 'slack' })(
     'it is handed over with suspended requests',

@@ -192,11 +192,18 @@ test('a restart is called off by the wish to stop', async ({ expect }) => {
   const stays = scene.giving.callOff();
   await scene.says(GONE);
   expect(await stays).toBe(true);
-  expect(await end).toMatchObject({ kind: 'refused' });
-  const again = scene.giving.restart('SIGUSR2', undefined);
+  const closing = { kind: 'refused', code: 'shutting_down', problems: ['catnap is shutting down'] };
+  expect(await end).toEqual(closing);
+  expect(scene.facts.at(-1)).toMatchObject({ kind: 'restart-called-off', problems: closing.problems });
+  expect(await scene.giving.restart('SIGUSR2', undefined)).toEqual(closing);
+});
+
+test('the wish to stop comes too late once another one serves', async ({ expect }) => {
+  const scene = new Scene();
+  const end = scene.giving.restart('SIGUSR2', undefined);
   await scene.says(READY);
   await scene.says({ kind: 'taken' });
-  await again;
+  await end;
   expect(await scene.giving.callOff()).toBe(false);
 });
 
@@ -220,6 +227,6 @@ test('a wish to stop does not wait for models that are on their way', async ({ e
   const stays = scene.giving.callOff();
   await scene.says(GONE);
   expect(await stays).toBe(true);
-  expect(await end).toMatchObject({ problems: [expect.stringContaining('ended by SIGKILL')] });
+  expect(await end).toMatchObject({ problems: ['catnap is shutting down'] });
   expect(scene.told).toEqual(['begin', 'wait for rest', 'call off', 'call off']);
 });
