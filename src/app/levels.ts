@@ -67,8 +67,8 @@ export function levelMaker(
   const memory = new MemoryProof({ clock, gpu, timeoutMs: ms(config.gpu.free_timeout_secs) });
   const end = new EndProof({ clock, gpu, machine, timeoutMs: ms(config.gpu.free_timeout_secs) });
   const program = config.checkpoint.cuda_checkpoint_path;
-  const stepMs = Math.max(ms(config.sleep_timeout_secs), ms(config.wake_timeout_secs));
-  const cuda = new CudaCheckpoint({ program, programs, processes, machine, stepMs });
+  const limits = { sleepMs: ms(config.sleep_timeout_secs), wakeMs: ms(config.wake_timeout_secs) };
+  const cuda = new CudaCheckpoint({ program, programs, processes, machine, limits });
   const freeMs = ms(config.gpu.free_timeout_secs);
   const answerMs = ms(config.wake_timeout_secs);
   const hearing = { answerMs, changed: config.changed_answer, warned };

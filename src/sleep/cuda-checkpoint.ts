@@ -14,8 +14,8 @@ export type CudaMeans = {
   readonly programs: Programs;
   readonly processes: Pick<Processes, 'ask'>;
   readonly machine: Machine;
-  /** How long one step that moves memory may take. */
-  readonly stepMs: number;
+  /** How long one step may take, on the way to sleep and on the way back. */
+  readonly limits: { readonly sleepMs: number; readonly wakeMs: number };
 };
 
 /** Starting CUDA alone can take seconds. */
@@ -59,24 +59,31 @@ export class CudaCheckpoint {
 
   /** `running`, `locked`, `checkpointed` or `failed`; undefined for a process that has no CUDA. */
   async stateOf(pid: number, on: CudaOrder): Promise<string | undefined> {
-    const limitMs = Math.min(this.#means.stepMs, STATE_MS);
+    const limitMs = Math.min(this.#longest, STATE_MS);
     const { code, output } = await this.#ask(['--get-state', '--pid', String(pid)], limitMs, on);
     if (code === null) throw new DriverError(`the CUDA state of process ${pid} could not be read in time`);
     return code === 0 ? output.trim().split('\n').at(-1) : undefined;
   }
 
   async act(action: CudaAction, pid: number, on: CudaOrder): Promise<void> {
-    const { stepMs } = this.#means;
+    const { sleepMs, wakeMs } = this.#means.limits;
     // Drivers that know the step need not know a limit for it; ours on the whole program holds all the same.
-    const limits = action === 'lock' && (await this.hasSteps()) && this.#steps?.limits === true;
-    const limit = limits ? ['--timeout', String(LOCK_MS)] : [];
+    const knowsLimit = action === 'lock' && (await this.hasSteps()) && this.#steps?.limits === true;
+    const limit = knowsLimit ? ['--timeout', String(LOCK_MS)] : [];
     // Steps that move no memory take a start of CUDA, and what they wait for.
-    const limitMs = action === 'lock' ? Math.min(stepMs, LOCK_MS + STATE_MS) : stepMs;
+    const ofLock = Math.min(sleepMs, LOCK_MS + STATE_MS);
+    const limitMs = { lock: ofLock, checkpoint: sleepMs, restore: wakeMs, unlock: wakeMs }[action];
     await this.#do(action, ['--action', action, '--pid', String(pid), ...limit], limitMs, pid, on);
   }
 
   async toggle(pid: number, on: CudaOrder): Promise<void> {
-    await this.#do('toggle', ['--toggle', '--pid', String(pid)], this.#means.stepMs, pid, on);
+    await this.#do('toggle', ['--toggle', '--pid', String(pid)], this.#longest, pid, on);
+  }
+
+  /** Of a step of which it is not said on which way it lies. */
+  get #longest(): number {
+    const { sleepMs, wakeMs } = this.#means.limits;
+    return Math.max(sleepMs, wakeMs);
   }
 
   async #do(what: string, args: readonly string[], limitMs: number, pid: number, on: CudaOrder): Promise<void> {

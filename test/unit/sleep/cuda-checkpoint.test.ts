@@ -16,7 +16,16 @@ function cudaOn(answer: (argv: readonly string[]) => Answer, { isRoot = true, is
   const machine = { isRoot, mapsGpu: async () => [], availableMib: async () => undefined };
   const find = async (path: string) => (isThere ? { path, mark: '1' } : undefined);
   const program = 'cuda-checkpoint';
-  return { told, cuda: new CudaCheckpoint({ program, programs: { find }, processes, machine, stepMs: 1_000 }) };
+  return {
+    told,
+    cuda: new CudaCheckpoint({
+      program,
+      programs: { find },
+      processes,
+      machine,
+      limits: { sleepMs: 1_000, wakeMs: 2_000 },
+    }),
+  };
 }
 
 const onAny = () => ({ child: new ScriptedChild(7), signal: new AbortController().signal });
@@ -50,4 +59,16 @@ test('the limit of a lock is given to programs that know one', async ({ expect }
     await lab.cuda.act('lock', 7, onAny());
     expect(lab.told.at(-1)).toBe(told);
   }
+});
+
+test('a step is bounded by the limit of the way on which it lies', async ({ expect }) => {
+  const { cuda } = cudaOn(() => ({ code: null, output: '' }));
+  for (const [action, secs] of [
+    ['checkpoint', 1],
+    ['restore', 2],
+    ['unlock', 2],
+  ] as const)
+    await expect(cuda.act(action, 7, onAny())).rejects.toThrow(
+      `could not ${action} process 7: it did not end within ${secs} s`,
+    );
 });

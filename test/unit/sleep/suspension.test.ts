@@ -44,7 +44,13 @@ async function awake(held: Readonly<Record<number, number>>, availableMib = 100_
   };
   const machine = { isRoot: true, mapsGpu: async () => [], availableMib: async () => availableMib };
   const programs = { find: async (path: string) => ({ path, mark: '1' }) };
-  const means = { program: 'cuda-checkpoint', programs, processes: { ask }, machine, stepMs: 1_000 };
+  const means = {
+    program: 'cuda-checkpoint',
+    programs,
+    processes: { ask },
+    machine,
+    limits: { sleepMs: 1_000, wakeMs: 2_000 },
+  };
   const room = new Room({ clock, gpu });
   const suspension = new Suspension({ cuda: new CudaCheckpoint(means), gpu, machine, room, freeMs: 1_000 });
   const level = level3(suspension, undefined);
