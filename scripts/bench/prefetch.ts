@@ -34,35 +34,37 @@ try {
     backend: 'stub',
     first_token_ms: drainSecs * 1_000,
   };
-  const rows: string[] = [];
-  for (const enabled of [false, true]) {
-    const home = mkdtempSync(join(folder, 'catnap-'));
-    const catnap = await Catnap.start(home, {
-      llama_server_command: llama,
-      models: { alpha: slow, beta: served(beta) },
-      prefetch: { enabled },
-      // What the wait was made of is read from the head of the answer, which leaves with the first comment.
-      wait_comment_after_secs: 600,
-    });
-    try {
-      const came: number[] = [];
-      for (let round = 0; round < rounds; round++) {
+  const came = new Map<boolean, number[]>([
+    [false, []],
+    [true, []],
+  ]);
+  for (let round = 0; round < rounds; round++) {
+    // In changing order, and each time with a catnap that has read nothing yet: one that has does not read the same again for a minute.
+    for (const enabled of round % 2 === 0 ? [false, true] : [true, false]) {
+      const catnap = await Catnap.start(mkdtempSync(join(folder, 'catnap-')), {
+        llama_server_command: llama,
+        models: { alpha: slow, beta: served(beta) },
+        prefetch: { enabled },
+        // What the wait was made of is read from the head of the answer, which leaves with the first comment.
+        wait_comment_after_secs: 600,
+      });
+      try {
         await catnap.swapTo('alpha', limit());
         await putOut(beta);
         const drains = catnap.ask('alpha', limit());
         const { legs } = await catnap.swapTo('beta', limit());
         await drains;
-        came.push((legs.wake ?? 0) + (legs.ready ?? 0));
+        came.get(enabled)?.push((legs.wake ?? 0) + (legs.ready ?? 0));
+      } finally {
+        await catnap.stop();
       }
-      const sorted = came.toSorted((a, b) => a - b);
-      const [least, middle, most] = [0, Math.floor(sorted.length / 2), sorted.length - 1].map((at) => sorted[at] ?? 0);
-      rows.push(
-        `| ${enabled ? 'on' : 'off'} | ${[least, middle, most].map((ms) => `${Math.round(ms ?? 0)} ms`).join(' | ')} |`,
-      );
-    } finally {
-      await catnap.stop();
     }
   }
+  const rows = [...came].map(([enabled, times]) => {
+    const sorted = times.toSorted((a, b) => a - b);
+    const [least, middle, most] = [0, Math.floor(sorted.length / 2), sorted.length - 1].map((at) => sorted[at] ?? 0);
+    return `| ${enabled ? 'on' : 'off'} | ${[least, middle, most].map((ms) => `${Math.round(ms ?? 0)} ms`).join(' | ')} |`;
+  });
   console.log(['| `prefetch` | Least | Median | Most |', '|---|---|---|---|', ...rows].join('\n'));
   console.log(
     `\nFrom the start of beta's engine until it is ready; a file of ${mib} MiB, ${drainSecs} s of drain, ${rounds} rounds.`,

@@ -47,7 +47,9 @@ export class MoreRoomChecker implements Checker {
   }
 
   #short({ model, from }: Short): void {
-    const { swap, part } = memberOf(this.#scene, model);
+    const { swap, part, lane } = memberOf(this.#scene, model);
+    // Whoever waited for it may have run out of time at that moment: then nobody has to go.
+    if (part.kind === 'out' && lane.length === 0) return;
     must(part.kind === 'summoned', `${model} is started once more and is ${part.kind}`);
     if (swap !== undefined && this.#beside.delete(swap.id)) return this.#again(swap.id, model, from);
     if (swap !== undefined) {

@@ -68,7 +68,10 @@ export class Turns implements Checker {
       // A turn that nobody waited for any more may be over in the step in which it began.
       if (result === 'done' && !this.#turns.has(to)) this.#begin(to, 'short');
       if (result !== 'withdrawn') return;
-      for (const turn of this.#turns.values()) if (turn.closed?.swap === id) turn.closed = undefined;
+      const { members } = this.#scene.theatre.stage;
+      // One that goes all the same, as another config has changed it, keeps its batch.
+      for (const [model, turn] of this.#turns)
+        if (turn.closed?.swap === id && members.get(model)?.part.kind !== 'draining') turn.closed = undefined;
     }
     if (effect.kind !== 'grant' && effect.kind !== 'order-done' && effect.kind !== 'thaw') return;
     const turn = this.#turns.get(effect.model);

@@ -25,7 +25,7 @@ function member(
     engines: [engineId(model, 0)],
     replicas: 1,
     cost,
-    needs: Number.isNaN(needs) ? undefined : { gpu: needs },
+    needs: Number.isNaN(needs) ? undefined : { gpu: needs, host: needs },
     targetInflight: 1,
     maxWaiting: 1,
     patienceMs: FOREVER,
@@ -107,6 +107,36 @@ describe('who waits comes in beside one that leaves', () => {
     const starting: EnginePhase = { kind: 'starting', since: at(0), deadline: at(9_000) };
     expect(beside(member('c', { part: { kind: 'entering' } }, starting))).toBe(false);
     expect(beside(member('c', { part: { kind: 'entering' }, needs: Number.NaN }, starting))).toBe(false);
+  });
+
+  test('not into main memory that others have mapped, though it is called free', ({ expect }) => {
+    const on: Part = { kind: 'on', since: at(0), from: 0, served: 0, idleSince: undefined };
+    const beside = (memory: MemoryReading['memory'], freeMib: number): boolean => {
+      const third = member('c', { part: on }, AWAKE);
+      const seen = { ...reading(freeMib, 0), memory };
+      return fitsBeside(sleeper(), [leaver(stopping()), third], { shared: 99, by: 'mib', reading: seen, now: at(30) });
+    };
+    expect([beside('gpu', 19), beside('host', 19), beside('host', 20)]).toEqual([true, false, true]);
+  });
+
+  test('not again once that went wrong, nor while others make room for it', ({ expect }) => {
+    const tries = (change: (comer: Member) => void): boolean => {
+      const comer = sleeper();
+      change(comer);
+      return fits({ comer, leaver: leaver(stopping()), seen: reading(10, 5) });
+    };
+    expect(tries(() => {})).toBe(true);
+    expect(tries((comer) => (comer.overlap = 'failed'))).toBe(false);
+    expect(tries((comer) => (comer.roomAsked = true))).toBe(false);
+    expect(tries((comer) => (comer.roomFrom = [leaver(stopping())]))).toBe(false);
+  });
+
+  test('not when the other was called back and has not answered yet', ({ expect }) => {
+    const asleep: EnginePhase = { kind: 'asleep', level: 1, since: at(0) };
+    const other = member('a', { part: LEAVING }, asleep);
+    expect(fits({ comer: sleeper(), leaver: other, seen: reading(10, 0) })).toBe(true);
+    other.called(true, at(5));
+    expect(fits({ comer: sleeper(), leaver: other, seen: reading(10, 0) })).toBe(false);
   });
 
   test('not when the other comes again after its engine has died', ({ expect }) => {
