@@ -123,3 +123,35 @@ test('a mixture of experts that runs out of memory with sleep mode on is told wh
   expect(await fails({ model_path: 'Qwen/Qwen3-0.6B' })).not.toMatch('0.21');
   expect(await fails({ model_path: 'Qwen/Qwen3-30B-A3B' }, 'OSError: no such thing')).not.toMatch('0.21');
 });
+
+test('each process is asked for its version until it has told it, and no more', async ({ expect }) => {
+  const engine = vllm({ levels_allowed: [1, 5] });
+  const { driver, http, processes, clock } = engine;
+  const asked: string[] = [];
+  let says = answered(503);
+  const hindered = async (): Promise<string | undefined> =>
+    driver.hindrance(1, new AbortController().signal).then((why) => why?.split(',')[0]);
+  const start = async (epoch: number): Promise<void> => {
+    http.reply = ({ url }) => {
+      if (url.endsWith('/version')) asked.push(url);
+      return url.endsWith('/version') ? says : answered(200, '{"is_sleeping":false}');
+    };
+    const started = watched(driver.start(order(epoch).order));
+    await clock.advance(100);
+    expect(started.end?.kind).toBe('done');
+    asked.length = 0;
+  };
+  await start(1);
+  expect(await hindered()).toBeUndefined();
+  says = answered(200, '{"version":"0.17.0"}');
+  for (let times = 0; times < 3; times += 1) expect(await hindered()).toBeUndefined();
+  expect(asked).toHaveLength(2);
+
+  says = answered(200, '{"version":"0.15.1"}');
+  processes.child.onSignal = () => processes.child.exit(0);
+  const stopped = watched(driver.stop(order(2).order));
+  await clock.advance(100);
+  expect(stopped.end?.kind).toBe('done');
+  await start(3);
+  expect(await hindered()).toContain('cannot be put to level 1');
+});
