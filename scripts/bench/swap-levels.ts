@@ -13,6 +13,7 @@ import { BareEngine, type Recipe } from './bare-engine.ts';
 import { CriuByHand } from './by-hand-criu.ts';
 import { LabByHand, startsIn, type LabLevel, type ToolStarts } from './by-hand-lab.ts';
 import { Catnap, type CatnapSwap } from './catnap.ts';
+import { quickTools, USUAL_TOOLS, type QuickTools } from './quick-tools.ts';
 import { median, medianInterval, quantile } from './statistics.ts';
 import { GOAL_MS } from './swap-report.ts';
 
@@ -58,6 +59,8 @@ export type Terms = {
   readonly limit: () => AbortSignal;
   /** Another checkout, built, that is measured beside this one. */
   readonly before: string | undefined;
+  /** Whether the lab's tools start at once. */
+  readonly quickTools: boolean;
 };
 
 const MODELS = ['alpha', 'beta'] as const;
@@ -81,10 +84,14 @@ export async function measureLevel(level: BenchLevel, terms: Terms): Promise<Mea
     mkdirSync(join(folder, name));
     return join(folder, name);
   };
-  const field = await fieldOf(level, own('catnap'));
+  const tools = terms.quickTools ? await quickTools() : USUAL_TOOLS;
+  const field = await fieldOf(level, own('catnap'), tools);
   const hands = [field.byHand(own('bare')), field.byHand(own('again'))] as const;
   const catnap = await Catnap.start(join(folder, 'catnap'), field.config, { env: field.env });
-  const before = terms.before === undefined ? undefined : await started(level, own('before'), terms.before);
+  const before =
+    terms.before === undefined
+      ? undefined
+      : await started(await fieldOf(level, own('before'), tools), join(folder, 'before'), terms.before);
   try {
     const recipes = new Map<string, Recipe>();
     for (const model of MODELS) {
@@ -109,6 +116,7 @@ export async function measureLevel(level: BenchLevel, terms: Terms): Promise<Mea
     return { level, engine: field.engine, rounds, ...(starts !== undefined && { starts }) };
   } finally {
     await Promise.all([catnap.stop(), before?.stop(), ...hands.map((hand) => hand.stop())]);
+    tools.stop();
     rmSync(folder, { recursive: true, force: true });
   }
 }
@@ -118,10 +126,8 @@ const gain = (from: ToolStarts, to: ToolStarts): ToolStarts => ({
   'cuda-checkpoint': to['cuda-checkpoint'] - from['cuda-checkpoint'],
 });
 
-async function started(level: BenchLevel, folder: string, checkout: string): Promise<Catnap> {
-  const { config, env } = await fieldOf(level, folder);
-  return Catnap.start(folder, config, { env, checkout });
-}
+const started = ({ config, env }: Field, folder: string, checkout: string): Promise<Catnap> =>
+  Catnap.start(folder, config, { env, checkout });
 
 type Subjects = {
   readonly catnap: Catnap;
@@ -155,9 +161,11 @@ async function inTurn(
   return { catnap: swap, bare: first, again: second, ...(other !== undefined && { before: other }) };
 }
 
-function fieldOf(level: BenchLevel, folder: string): Promise<Field> {
+function fieldOf(level: BenchLevel, folder: string, tools: QuickTools): Promise<Field> {
   if (level === '4' || level === '5') return llamaField(level, folder);
-  return Promise.resolve(labField(level === 'hybrid' ? level : level === '1' ? 1 : level === '2' ? 2 : 3, folder));
+  return Promise.resolve(
+    labField(level === 'hybrid' ? level : level === '1' ? 1 : level === '2' ? 2 : 3, folder, tools),
+  );
 }
 
 /** A second thread makes models of this size slower. */
@@ -190,9 +198,9 @@ async function llamaField(level: '4' | '5', folder: string): Promise<Field> {
   };
 }
 
-function labField(level: LabLevel, folder: string): Field {
+function labField(level: LabLevel, folder: string, tools: QuickTools): Field {
   const gpus = level === 'hybrid' ? [24_000, 24_000] : [24_000];
-  const lab = new Lab(folder, gpus);
+  const lab = tools.into(new Lab(folder, gpus));
   const more =
     level === 'hybrid'
       ? { extra_args: ['--tensor-parallel-size', '2', '--enforce-eager', '--disable-custom-all-reduce'] }
@@ -202,7 +210,7 @@ function labField(level: LabLevel, folder: string): Field {
   return {
     engine: level === 'hybrid' ? 'stand-in for vLLM on two GPUs' : 'stand-in for vLLM',
     config: { ...lab.root, models: { alpha: model('lab/alpha'), beta: model('lab/beta') } },
-    byHand: (own) => new LabByHand(new Lab(own, gpus), level, own),
+    byHand: (own) => new LabByHand(tools.into(new Lab(own, gpus)), level, own),
     env: lab.env,
     starts: () => startsIn(lab),
   };

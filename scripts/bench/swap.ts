@@ -2,6 +2,7 @@
 // against the same llama-server driven by hand in the same run. Prints Markdown.
 // `npm run bench:swap -- --level 1,2,3,hybrid,4,5 [--rounds 60] [--quick]`: the same at each sleep level; `--level all` for all of them. `--quick` sees whether
 // everything runs, and not how fast it is. `--before FOLDER`: another checkout of catnap, built, in the same rounds.
+// `--quick-tools`: with stand-ins for nvidia-smi and cuda-checkpoint that take next to nothing to start.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, loadavg, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -29,6 +30,8 @@ const { values } = parseArgs({
     quick: { type: 'boolean', default: false },
     /** Gets every round as JSON. */
     raw: { type: 'string' },
+    /** Tools of the lab that start at once. */
+    'quick-tools': { type: 'boolean', default: false },
     /** Another checkout of catnap, built, to be measured beside this one. */
     before: { type: 'string' },
     /** Gets a CPU profile of catnap. */
@@ -72,7 +75,7 @@ async function benchLevels(): Promise<string> {
   const failed: string[] = [];
   for (const level of levels) {
     try {
-      all.push(await measureLevel(level, { rounds, warmUp, limit, before }));
+      all.push(await measureLevel(level, { rounds, warmUp, limit, before, quickTools: values['quick-tools'] }));
     } catch (error) {
       failed.push(`Level ${level} was not measured: ${error instanceof Error ? error.message : String(error)}`);
       if (interrupted.signal.aborted) break;
