@@ -1,19 +1,19 @@
-import { readFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
 import { isMissing } from './system-error.ts';
 
 /**
  * How much main memory processes hold for themselves, in bytes: what is anonymous, shared or swapped out. Mapped files do not count,
- * which the system takes back as it likes. The kernel keeps these numbers, so that reading them holds up no process, however large it is.
+ * which the system takes back as it likes. The kernel keeps these numbers, so that reading them holds up no process, however large it is, and takes less
+ * than to hand the read to another thread.
  */
 export async function residentBytes(pids: readonly number[], folder = '/proc'): Promise<number> {
-  const held = await Promise.all(pids.map((pid) => heldBy(`${folder}/${pid}/status`)));
-  return held.reduce((sum, bytes) => sum + bytes, 0);
+  return pids.reduce((sum, pid) => sum + heldBy(`${folder}/${pid}/status`), 0);
 }
 
 /** Nothing for a process that has just ended. */
-async function heldBy(file: string): Promise<number> {
+function heldBy(file: string): number {
   try {
-    return heldIn(await readFile(file, 'latin1'));
+    return heldIn(readFileSync(file, 'latin1'));
   } catch {
     return 0;
   }
@@ -29,16 +29,16 @@ function heldIn(text: string): number {
  * more. Its memory is given back in that time, which takes seconds where there is much of it.
  */
 export async function provenBytes(pids: readonly number[], folder = '/proc'): Promise<number | undefined> {
-  const held = await Promise.all(pids.map((pid) => provenOf(`${folder}/${pid}/status`)));
+  const held = pids.map((pid) => provenOf(`${folder}/${pid}/status`));
   return held.reduce(
     (sum: number | undefined, bytes) => (sum === undefined || bytes === undefined ? undefined : sum + bytes),
     0,
   );
 }
 
-async function provenOf(file: string): Promise<number | undefined> {
+function provenOf(file: string): number | undefined {
   try {
-    const text = await readFile(file, 'latin1');
+    const text = readFileSync(file, 'latin1');
     return /^VmRSS:/m.test(text) ? heldIn(text) : undefined;
   } catch (error) {
     if (isMissing(error) || (error instanceof Error && 'code' in error && error.code === 'ESRCH')) return 0;

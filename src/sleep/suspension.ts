@@ -103,9 +103,9 @@ export class Suspension {
     return this.#lackFor(await this.#held(sleeper.child.members()));
   }
 
-  async #lackFor(held: readonly Held[]): Promise<string | undefined> {
+  async #lackFor(held: readonly Held[], left = this.#means.machine.availableMib()): Promise<string | undefined> {
     const needs = sum(held);
-    const available = await this.#means.machine.availableMib();
+    const available = await left;
     if (available === undefined || needs + HOST_MARGIN_MIB <= available) return undefined;
     return `its ${needs} MiB of GPU memory do not fit into host memory: ${available} MiB are available`;
   }
@@ -183,9 +183,10 @@ export class Suspension {
     signal: AbortSignal,
     { sure, now }: Look = { sure: [], now: this.#now() },
   ): Promise<{ readonly pids: readonly number[] }> {
+    const left = this.#means.machine.availableMib();
     const around = await this.#around(sleeper, now);
     const { held } = around;
-    const lack = await this.#lackFor(held);
+    const lack = await this.#lackFor(held, left);
     if (lack !== undefined) throw new DriverError(`${sleeper.name} cannot be frozen: ${lack}`);
     const pids = [...new Set([...sure, ...(await this.#users(sleeper, signal, around, sure))])];
     if (pids.length === 0) throw new DriverError(`no process of ${sleeper.name} uses CUDA any more`);
