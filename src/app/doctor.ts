@@ -11,9 +11,7 @@ import type { SleepLevel } from '../core/kinds.ts';
 import { diagnose, type Diagnosis } from '../doctor/diagnose.ts';
 import type { EngineProgram, GpuSeen, Machine, ModelSeen, PortSeen } from '../doctor/machine.ts';
 import { diagnosisText } from '../doctor/text.ts';
-import { sglangRulesOut } from '../engines/sglang.ts';
 import { hasKvScales, vllmArgs } from '../engines/vllm-flags.ts';
-import { vllmRulesOut } from '../engines/vllm-serve.ts';
 import { knownBad, versionOf as vllmVersion } from '../engines/vllm-version.ts';
 import type { Processes } from '../ports/process.ts';
 import type { Programs } from '../ports/programs.ts';
@@ -22,6 +20,7 @@ import { isOpen, levelOf } from '../validate/judge.ts';
 import { EXIT } from './exit.ts';
 import { commandOf, driverOf, versionOf } from './identity.ts';
 import { verdictsThatHold } from './verdicts.ts';
+import { ruledOut } from './ruled-out.ts';
 
 export type DoctorOptions = {
   readonly config: Config;
@@ -199,12 +198,6 @@ function knownAgainst(name: string, model: ModelConfig, text: string | undefined
       return levels.map((each) => [each, `vLLM ${text ?? 'of an unknown version'}: ${why}`] as const);
     }),
   );
-}
-
-/** What its settings say, whatever the version. */
-function ruledOut(model: ModelConfig): ReadonlyMap<SleepLevel, string> {
-  if (model.backend === 'vllm_serve') return vllmRulesOut(model);
-  return model.backend === 'sglang' ? sglangRulesOut(model) : new Map();
 }
 
 function asJson({ findings, models, well }: Diagnosis): string {

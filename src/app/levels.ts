@@ -19,6 +19,7 @@ import { Levels } from '../sleep/levels.ts';
 import { MemoryProof } from '../sleep/memory.ts';
 import type { Room } from '../sleep/room.ts';
 import { Suspension } from '../sleep/suspension.ts';
+import { ruledOut } from './ruled-out.ts';
 import { ms } from './times.ts';
 
 type Means = {
@@ -48,13 +49,14 @@ export async function absentLevels(
   ]);
 }
 
-/** Who is to sleep at a level that is not to be had here. */
+/** Who is to sleep at a level that is not to be had here, or not with its settings. */
 export function levelsMissed(
   { models }: Pick<Config, 'models'>,
   absent: ReadonlyMap<SleepLevel, string>,
 ): readonly string[] {
-  return Object.entries(models).flatMap(([name, { sleep_level: level }]) => {
-    const reason = absent.get(level);
+  return Object.entries(models).flatMap(([name, model]) => {
+    const { sleep_level: level } = model;
+    const reason = absent.get(level) ?? ruledOut(model).get(level);
     return reason === undefined ? [] : [`models.${name}.sleep_level is ${level}, which goes deeper here: ${reason}`];
   });
 }

@@ -20,3 +20,20 @@ test('with it there is nothing to say', async ({ expect }) => {
   const absent = await absentLevels(config, { find: async (path) => ({ path, mark: '1' }) });
   expect([absent.size, levelsMissed(config, absent)]).toEqual([0, []]);
 });
+
+test('who asks for a level that his settings rule out is named when catnap starts', async ({ expect }) => {
+  const together = ['--tensor-parallel-size', '2'];
+  const config = goodConfig({
+    models: {
+      alpha: { model_path: 'x', sleep_level: 3, extra_args: together },
+      beta: { model_path: 'x', sleep_level: 'hybrid', extra_args: together },
+      gamma: { model_path: 'x', sleep_level: 2, extra_args: ['--speculative-config', '{}'] },
+      delta: { model_path: 'x', sleep_level: 1, extra_args: together },
+    },
+  });
+  expect(levelsMissed(config, new Map())).toEqual([
+    expect.stringMatching(/^models\.alpha\.sleep_level is 3, which goes deeper here: it runs on several GPUs/),
+    expect.stringMatching(/^models\.beta\.sleep_level is hybrid, .*needs --enforce-eager/),
+    expect.stringMatching(/^models\.gamma\.sleep_level is 2, .*draft model/),
+  ]);
+});
