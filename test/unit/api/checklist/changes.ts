@@ -41,7 +41,6 @@ export const CHANGES: readonly Row[] = [
     'defaults are for showing: a plain load passes only what definition or override set',
     async (app, expect) => {
       await app.unload('v', '?cancel=true');
-      await app.load('v', {}, '?wait=false');
       const line = await app.commandLine('v');
       expect(line).toContain('--max-model-len 4096');
       expect(line).not.toContain('--kv-cache-dtype');

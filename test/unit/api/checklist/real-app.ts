@@ -227,13 +227,13 @@ export class RealApp {
     await this.rowWhen('long', 'unloaded', ({ runtime_state: now }) => now === 'unloaded');
   }
 
-  /** What engines were started with, the last first. */
-  async commandLine(model: string): Promise<string> {
-    return waitFor(`the command line of ${model}`, () =>
-      this.facts
-        .flatMap((fact) => (fact.kind === 'engine-started' && fact.model === model ? [fact.commandLine] : []))
-        .at(-1),
-    );
+  /** What this load of a model starts its engine with. */
+  async commandLine(model: string, body: object = {}): Promise<string> {
+    const starts = (): string[] =>
+      this.facts.flatMap((fact) => (fact.kind === 'engine-started' && fact.model === model ? [fact.commandLine] : []));
+    const before = starts().length;
+    await this.load(model, body, '?wait=false');
+    return waitFor(`${model} to be started`, () => starts()[before]);
   }
 }
 
