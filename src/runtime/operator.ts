@@ -26,8 +26,9 @@ export interface Operator {
   load(model: ModelId, wish: LoadWish): Promise<OrderEnd>;
   /** Ends when the model is put away. */
   unload(model: ModelId, terms: UnloadTerms): Promise<OrderEnd>;
-  setLevel(model: ModelId, level: LevelOrder): void;
-  setMode(mode: Mode['kind']): void;
+  /** False, as of `setMode`: nothing was set, since another catnap has taken over. */
+  setLevel(model: ModelId, level: LevelOrder): boolean;
+  setMode(mode: Mode['kind']): boolean;
 }
 
 /** A refusal is an answer; anything else is a bug of ours. */

@@ -205,12 +205,18 @@ export class StageActor implements Admission {
     return this.#order((order) => ({ kind: 'unload-asked', order, model, ...terms }));
   }
 
-  setLevel(model: ModelId, level: LevelOrder): void {
-    this.#mailbox.post({ kind: 'level-set', model, level });
+  setLevel(model: ModelId, level: LevelOrder): boolean {
+    return this.#set({ kind: 'level-set', model, level });
   }
 
-  setMode(mode: Mode['kind']): void {
-    this.#mailbox.post({ kind: 'mode-set', mode });
+  setMode(mode: Mode['kind']): boolean {
+    return this.#set({ kind: 'mode-set', mode });
+  }
+
+  /** False: it has let go, and decides nothing any more. */
+  #set(event: StageEvent): boolean {
+    this.#mailbox.post(event);
+    return this.#settledFor === undefined;
   }
 
   /** Begins nothing new, or does again. */

@@ -219,12 +219,12 @@ export class Supervisor implements Admission, Operator, StageReader {
     return end;
   }
 
-  setLevel(model: ModelId, level: LevelOrder): void {
-    this.#of(model).setLevel(model, level);
+  setLevel(model: ModelId, level: LevelOrder): boolean {
+    return this.#of(model).setLevel(model, level);
   }
 
-  setMode(mode: Mode['kind']): void {
-    for (const { actor } of this.#stages) actor.setMode(mode);
+  setMode(mode: Mode['kind']): boolean {
+    return this.#stages.map(({ actor }) => actor.setMode(mode)).every(Boolean);
   }
 
   /** The last lines the engines of a model have printed. */

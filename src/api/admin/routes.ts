@@ -65,7 +65,15 @@ const WAITING: readonly Query[] = [
   { name: 'timeout_s', type: 'number', description: 'How many seconds to wait at most; the order goes on.' },
 ];
 
-const STEERS = ['invalid_request', 'unknown_model', 'load_failed', 'model_unloading', 'shutting_down'] as const;
+const STEERS = [
+  'invalid_request',
+  'unknown_model',
+  'load_failed',
+  'lane_full',
+  'model_unloading',
+  'shutting_down',
+  'restarting',
+] as const;
 
 const SETS_LEVEL =
   'A level is also how deep it is put away from now on, until another one is given here or to `/control/sleep-level`; null takes that back. An order that is refused sets nothing.';
@@ -107,6 +115,7 @@ export const ROUTES: readonly Route[] = [
       'load_failed',
       'load_timeout',
       'shutting_down',
+      'restarting',
     ],
   },
   {
@@ -130,6 +139,7 @@ export const ROUTES: readonly Route[] = [
       'invalid_state',
       'load_timeout',
       'shutting_down',
+      'restarting',
     ],
   },
   {
@@ -224,7 +234,7 @@ export const ROUTES: readonly Route[] = [
     summary: 'Whether requests may swap (`auto`), or operators alone (`manual`).',
     body: 'ModeBody',
     answer: 'ControlStatus',
-    errors: ['invalid_request'],
+    errors: ['invalid_request', 'restarting'],
   },
   {
     method: 'post',
@@ -234,7 +244,13 @@ export const ROUTES: readonly Route[] = [
     answer: 'ControlStatus',
     errors: STEERS,
   },
-  { method: 'post', path: '/control/unpin', summary: 'Swaps are automatic again.', answer: 'ControlStatus' },
+  {
+    method: 'post',
+    path: '/control/unpin',
+    summary: 'Swaps are automatic again.',
+    answer: 'ControlStatus',
+    errors: ['restarting'],
+  },
   {
     method: 'post',
     path: '/control/switch',
@@ -273,6 +289,6 @@ export const ROUTES: readonly Route[] = [
     summary: 'How deep a model is put away for others from now on; without a level as the config says.',
     body: 'LevelBody',
     answer: 'SleepLevels',
-    errors: ['invalid_request', 'unknown_model'],
+    errors: ['invalid_request', 'unknown_model', 'restarting'],
   },
 ];

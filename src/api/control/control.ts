@@ -27,13 +27,9 @@ export function control(deps: ControlDeps): Hono<Visited> {
     const body = await read(c, ModeBody);
     if (body instanceof Response) return body;
     noteAct(c.env.incoming, { terms: [`mode=${body.mode}`] });
-    operator.setMode(body.mode);
-    return status(c);
+    return operator.setMode(body.mode) ? status(c) : handedOn(c);
   });
-  app.post(at('unpin'), (c) => {
-    operator.setMode('auto');
-    return status(c);
-  });
+  app.post(at('unpin'), (c) => (operator.setMode('auto') ? status(c) : handedOn(c)));
 
   const bring = (as: LoadWish['as'], schema: z.ZodType<Named>) => async (c: Context<Visited>) => {
     const asked = await named(deps, c, schema);
@@ -61,12 +57,14 @@ export function control(deps: ControlDeps): Hono<Visited> {
   app.post(at('sleep-level'), async (c) => {
     const asked = await named(deps, c, LevelBody);
     if (asked instanceof Response) return asked;
-    operator.setLevel(asked.model, asked.body.level ?? null);
-    return c.json(sleepLevels(view(c)));
+    return operator.setLevel(asked.model, asked.body.level ?? null) ? c.json(sleepLevels(view(c))) : handedOn(c);
   });
 
   return app;
 }
+
+const handedOn = (c: Context): Response =>
+  refuse(c, 'restarting', 'Another catnap has just taken over, and nothing was set. Ask again.');
 
 /** The body, whatever its Content-Type is, or the answer to one that cannot be used. */
 async function read<T>(c: Context, schema: z.ZodType<T>): Promise<T | Response> {

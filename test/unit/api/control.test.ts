@@ -106,13 +106,26 @@ describe('what cannot be done is said, and nothing is ordered', () => {
     expect(orders).toEqual([]);
   });
 
+  test.for([
+    ['mode', '{"mode":"manual"}'],
+    ['unpin', ''],
+    ['sleep-level', '{"model":"alpha","level":1}'],
+  ] as const)('%s at a catnap that has been taken over from', async ([path, body], { expect }) => {
+    const { deps: given } = deps(() => views.idle);
+    const operator = { ...given.operator, setLevel: () => false, setMode: () => false };
+    await using server = await listen(controlPlane({ ...given, operator }));
+    const answer = await server.ask(`/control/${path}`, { method: 'POST', body });
+    expect([answer.status, answer.headers['x-catnap-error']]).toEqual([503, 'restarting']);
+    expect(answer.headers['retry-after']).toBeDefined();
+  });
+
   test('a pin whose model does not come', async ({ expect }) => {
     const { deps: given } = deps(() => views.idle, {
       operator: {
         load: async () => ({ kind: 'refused', code: 'engine_failed', message: 'it died', retryAfterMs: 5 }),
         unload: async () => ({ kind: 'done' }),
-        setLevel: () => {},
-        setMode: () => {},
+        setLevel: () => true,
+        setMode: () => true,
       },
     });
     await using server = await listen(controlPlane(given));

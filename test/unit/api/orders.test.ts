@@ -122,8 +122,8 @@ const refusing = (end: OrderEnd, orders: unknown[] = []): Operator => ({
     return end;
   },
   unload: async () => end,
-  setLevel: () => {},
-  setMode: () => {},
+  setLevel: () => true,
+  setMode: () => true,
 });
 const refused = (code: 'engine_failed' | 'shutting_down' | 'lane_full' | 'model_unloading'): OrderEnd => ({
   kind: 'refused',

@@ -143,8 +143,8 @@ export function deps(view: () => StageView, change: Partial<ControlDeps> = {}) {
   const operator: Operator = {
     load: async (model, wish) => done(orders, ['load', model, wish]),
     unload: async (model, terms) => done(orders, ['unload', model, terms]),
-    setLevel: (model, level) => void orders.push(['level', model, level]),
-    setMode: (mode) => void orders.push(['mode', mode]),
+    setLevel: (model, level) => orders.push(['level', model, level]) > 0,
+    setMode: (mode) => orders.push(['mode', mode]) > 0,
   };
   const all: ControlDeps = {
     config,

@@ -66,6 +66,25 @@ test('an engine that starts is let arrive, and then let go', async ({ expect }) 
   expect(driver()?.calls.map(({ what }) => what)).toEqual(['start']);
 });
 
+test('an unload that is under way is handed over, and nothing is set from then on', async ({ expect }) => {
+  const { supervisor, lease, driver } = house();
+  await settled();
+  driver()?.succeed();
+  await lease;
+  expect([supervisor.setMode('manual'), supervisor.setLevel(model, 1)]).toEqual([true, true]);
+  const unload = supervisor.unload(model, { level: 5, hold: true });
+
+  const [stage] = await supervisor.handOver(TERMS);
+
+  expect(stage).toMatchObject({
+    mode: { kind: 'manual' },
+    models: [{ held: true, level: 1, unload: { orders: [expect.any(Number)], level: 5 } }],
+  });
+  expect(await unload).toMatchObject({ kind: 'refused', code: 'restarting', retryAfterMs: 1_000 });
+  expect([supervisor.setMode('auto'), supervisor.setLevel(model, null)]).toEqual([false, false]);
+  expect(supervisor.view()).toMatchObject({ mode: { kind: 'manual' }, models: [{ levelSet: 1 }] });
+});
+
 test('one that takes too long is told, and all goes on', async ({ expect }) => {
   const { clock, supervisor, lease, driver } = house();
   await settled();
