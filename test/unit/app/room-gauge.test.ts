@@ -1,5 +1,6 @@
 import { describe, test } from 'vitest';
 import { roomGauge } from '../../../src/app/room-gauge.ts';
+import type { StageGpu } from '../../../src/app/stages.ts';
 import { engineId, millis, modelId } from '../../../src/core/kinds.ts';
 import type { GpuProcess, GpuSight } from '../../../src/ports/gpu.ts';
 import type { Gauged } from '../../../src/runtime/room-watch.ts';
@@ -36,7 +37,8 @@ function gauge(
     machine: { availableMib: async () => more.availableMib },
     heldBytes: async () => more.host?.[hostLooks++],
   };
-  return (counts: 'gpu_mib' | 'host_mib' | 'models' = 'gpu_mib') => roomGauge(means, { counts, gpus: [] });
+  return (counts: 'gpu_mib' | 'host_mib' | 'models' = 'gpu_mib', gpus: readonly StageGpu[] = []) =>
+    roomGauge(means, { counts, gpus });
 }
 
 const leaves: Gauged = { engine: alpha, mayTake: false, members: async () => [41] };
@@ -77,6 +79,16 @@ describe('what an engine that leaves holds of the GPU', () => {
 test('of several GPUs the fullest says what is free', async ({ expect }) => {
   const look = gauge([sight({ usedMib: 4_000, own: 4_000 }, 20_000)])();
   expect((await look([leaves]))?.freeMib).toBe(4_000 - 512);
+});
+
+test('a GPU of the stage that is listed no more may hold anything, so nothing is told', async ({ expect }) => {
+  const gpus = ['g0', 'g1'].map((uuid, index) => ({ name: index, index, uuid }));
+  const look = gauge([sight({ usedMib: 4_000, own: 4_000 }, 0), sight({ usedMib: 4_000, own: 4_000 })])(
+    'gpu_mib',
+    gpus,
+  );
+  expect(await look([leaves])).toBeDefined();
+  expect(await look([leaves])).toBeUndefined();
 });
 
 test('a driver that does not answer tells nothing', async ({ expect }) => {
