@@ -13,7 +13,7 @@ export async function restart(where: Where, terminal: Terminal): Promise<number>
   if (found.kind === 'unknown') return EXIT.usage;
   const asked = await askAdmin(found, MODELS_PATH, ModelList);
   if (asked.kind === 'answered') return EXIT.ok;
-  terminal.err(`catnap: the new catnap does not answer: ${asked.why}\n`);
+  terminal.err(`catnap: the new catnap, whose config may have another address, does not answer there: ${asked.why}\n`);
   return EXIT.failed;
 }
 

@@ -76,21 +76,27 @@ test('whoever leaves while its engine is suspended is done at once, and one that
   expect([first?.settled, second?.settled]).toEqual([['aborted'], ['broken']]);
 });
 
-test('a plain answer waits in silence, and its time to begin stands still', async ({ expect, onTestFinished }) => {
-  const going = Promise.withResolvers<void>();
-  const upstream = await httpUpstream(async (req, res) => {
-    req.resume();
-    await going.promise;
-    res.end('{}');
-  });
-  const rig = await openRig({ upstream, totalMs: 1_000, onTestFinished });
-  const reply = ask(rig.port, CHAT, { body: chat('alpha') });
-  await waitFor('its lease', () => rig.admission.leases.length === 1);
-  rig.admission.lease.stand(true);
-  // Somebody who is not suspended is given up meanwhile.
-  const other = await ask(rig.port, CHAT, { body: chat('alpha') });
-  expect(other.status).toBe(504);
-  rig.admission.leases[0]?.stand(false);
-  going.resolve();
-  expect([(await reply).status, (await reply).text]).toEqual([200, '{}']);
-});
+test.for([
+  ['to begin', { responseMs: 1_000 }],
+  ['in all', { totalMs: 1_000 }],
+] as const)(
+  'a plain answer waits in silence, and its time %s stands still',
+  async ([, limit], { expect, onTestFinished }) => {
+    const going = Promise.withResolvers<void>();
+    const upstream = await httpUpstream(async (req, res) => {
+      req.resume();
+      await going.promise;
+      res.end('{}');
+    });
+    const rig = await openRig({ upstream, ...limit, onTestFinished });
+    const reply = ask(rig.port, CHAT, { body: chat('alpha') });
+    await waitFor('its lease', () => rig.admission.leases.length === 1);
+    rig.admission.lease.stand(true);
+    // Somebody who is not suspended is given up meanwhile.
+    const other = await ask(rig.port, CHAT, { body: chat('alpha') });
+    expect(other.status).toBe(504);
+    rig.admission.leases[0]?.stand(false);
+    going.resolve();
+    expect([(await reply).status, (await reply).text]).toEqual([200, '{}']);
+  },
+);
