@@ -26,8 +26,12 @@ export class LeisureChecker implements Checker {
   handled(event: StageEvent): void {
     this.#revised = event.kind === 'models-set';
     // Its start has failed, and it comes again once others have made more room: until then it has not begun.
-    for (const model of this.#coming)
-      if (this.#scene.theatre.stage.members.get(model)?.part.kind === 'summoned') this.#coming.delete(model);
+    for (const model of this.#coming) {
+      const kind = this.#scene.theatre.stage.members.get(model)?.part.kind;
+      const hasFailed = event.kind === 'engine-moved' && event.model === model;
+      // Out at once where those who waited for it run out of time as that happens.
+      if (kind === 'summoned' || (kind === 'out' && hasFailed)) this.#coming.delete(model);
+    }
     if (this.#wasBusy || event.kind === 'handed-over') this.#busyUntil = this.#scene.now();
   }
 
