@@ -77,7 +77,7 @@ test('as much room is asked for as is written in the end; what would not fit is 
   expect((long.read + long.cached) * (size / (read + 12))).toBeGreaterThan(1_048_576);
   await say(catnap, 'beta', STORY);
   expect(onDisk(folder)).toEqual([]);
-  expect(catnap.facts('warned').map(({ message }) => message)).toEqual([
+  expect((await catnap.told('warned')).map(({ message }) => message)).toEqual([
     expect.stringMatching(
       /^alpha#0: what was read of the conversations is not kept: it takes about \d MiB, and keep_kv_max_mib allows 1 MiB/,
     ),

@@ -84,7 +84,7 @@ test('a deadline that the swap cannot meet is refused at once, and nobody is put
   expect([late.status, JSON.parse(late.text).error.code]).toEqual([503, 'wait_timeout']);
   expect(JSON.parse(late.text).error.message).toContain('beta takes about 60 s to be ready, and hardly less than 5');
   expect(Number(late.headers['retry-after'])).toBeGreaterThanOrEqual(1);
-  expect(catnap.facts('swap-planned', { to: 'beta' })).toEqual([]);
+  expect(await catnap.told('swap-planned', { to: 'beta' })).toEqual([]);
   expect(await catnap.model('alpha')).toMatchObject({ runtime_state: 'loaded' });
   expect((await catnap.chat('beta')).status).toBe(200);
 });

@@ -346,24 +346,24 @@ test('when the first one is killed, the one that serves ends in order', async ({
 });
 
 test('when the first one is killed while another is to come, nobody is left', async ({ expect, start, folder }) => {
-  const catnap = await start({ models: { alpha: engine() } });
+  const holds = join(folder, 'holds');
+  const env = { NODE_OPTIONS: `--import=${beforeMain(folder, holds)}` };
+  const catnap = await start({ models: { alpha: engine() } }, { env });
   const alpha = Number(await pidOf(catnap, 'alpha'));
   catnap.signal('SIGUSR2');
   await restarted(catnap, folder, 1);
   const before = catnaps(folder);
+  writeFileSync(holds, '');
   catnap.signal('SIGUSR2');
-  const comes = await waitFor('another one to come', () => catnaps(folder).find((pid) => !before.includes(pid)), {
-    within: 10_000,
-  });
+  const comes = await waitFor('another one to come', () => catnaps(folder).find((pid) => !before.includes(pid)));
   process.kill(comes, 'SIGSTOP');
+  rmSync(holds);
   catnap.signal('SIGKILL');
-  await waitFor('the one that served to have ended', () => catnaps(folder).join() === String(comes), {
-    within: 20_000,
-  });
+  await waitFor('the one that served to have ended', () => catnaps(folder).join() === String(comes));
   expect(isAlive(alpha)).toBe(false);
   expect(catnap.facts('stopped')).toHaveLength(1);
   process.kill(comes, 'SIGCONT');
   await catnap.exited;
-  await waitFor('all to have ended', () => catnaps(folder).length === 0, { within: 20_000 });
+  await waitFor('all to have ended', () => catnaps(folder).length === 0);
   expect(catnap.log).not.toContain('a bug in catnap');
 });
