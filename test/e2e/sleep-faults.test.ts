@@ -222,7 +222,7 @@ const UNNAMED: readonly Lane[] = [
 ];
 
 /** Long enough for what is well, on a machine that has much to do. */
-const SHORT = 8;
+const SHORT = 15;
 const short = { sleep_timeout_secs: SHORT, wake_timeout_secs: SHORT, startup_timeout_secs: 3 * SHORT };
 
 /** Those that mostly wait do so together. */
