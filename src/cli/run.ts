@@ -368,7 +368,7 @@ const model = <T>(command: Argv<T>) =>
 const level = { type: 'string', requiresArg: true, describe: 'How deep: 1, 2, 3, 4, 5 or hybrid' } as const;
 const lastingLevel = {
   ...level,
-  describe: 'How deep, this time and from now on: 1, 2, 3, 4, 5, hybrid, or config for what the config says',
+  describe: 'How deep it is put away from now on: 1, 2, 3, 4, 5, hybrid, or config for what the config says',
 } as const;
 const noWait = { type: 'boolean', default: false, describe: 'Do not wait for it' } as const;
 
