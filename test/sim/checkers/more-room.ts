@@ -32,7 +32,6 @@ export class MoreRoomChecker implements Checker {
     if (effect.kind !== 'tell') return;
     if (effect.fact.kind === 'swap-overlaps') this.#beside.add(effect.fact.swap);
     if (effect.fact.kind === 'start-short-of-memory') this.#short(effect.fact);
-    if (effect.fact.kind === 'swap-finished') this.#tried.delete(effect.fact.record.id);
   }
 
   settled(): void {
