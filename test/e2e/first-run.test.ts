@@ -65,14 +65,14 @@ class Telling {
 
   /** The command lines that it shows, once it shows them all. */
   async commands(): Promise<string[]> {
-    await waitFor('the first run to be ready', () => this.text.includes('Ctrl+C ends it'), { within: 50_000 });
+    await waitFor('the first run to be ready', () => this.text.includes('Ctrl+C ends it'), { within: 150_000 });
     return this.text.split('\n').filter((line) => line.startsWith('curl '));
   }
 }
 
 /** What a command line prints that somebody pastes into another terminal. */
 async function paste(command: string): Promise<string> {
-  const { stdout } = await execa('sh', ['-c', command], { stdin: 'ignore', timeout: 20_000 });
+  const { stdout } = await execa('sh', ['-c', command], { stdin: 'ignore', timeout: 60_000 });
   return JSON.parse(stdout).choices[0].message.content;
 }
 
