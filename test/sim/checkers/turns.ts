@@ -52,6 +52,9 @@ export class Turns implements Checker {
     if (event.kind === 'load-asked') this.#closeStale(event.model, event.order);
     for (const [model, { part }] of this.#scene.theatre.stage.members) {
       const on = part.kind === 'on' ? part : part.kind === 'draining' ? part.was : undefined;
+      const turn = this.#turns.get(model);
+      // It was to make room for a swap that was withdrawn before, and stays after all.
+      if (part.kind === 'on' && turn !== undefined) turn.closed = undefined;
       if (on === undefined) this.#over.add(model);
       else if (this.#turns.get(model)?.key !== `${on.since} ${on.from}`) this.#begin(model, `${on.since} ${on.from}`);
     }
