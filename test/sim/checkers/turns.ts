@@ -25,6 +25,7 @@ export class Turns implements Checker {
   readonly #turns = new Map<ModelId, Turn>();
   /** Whose turn ended in this step: its effects still belong to it. */
   readonly #over = new Set<ModelId>();
+  readonly #withdrawn = new Set<number | undefined>();
   /** Who is told in this step that it is not served: nobody waits for a turn that begins as their time runs out. */
   #refused: ReadonlySet<TicketId> = new Set();
   /** Since when those have been on that change hands. They go on with their turns, though engines of them may have died meanwhile. */
@@ -54,7 +55,7 @@ export class Turns implements Checker {
       const on = part.kind === 'on' ? part : part.kind === 'draining' ? part.was : undefined;
       const turn = this.#turns.get(model);
       // It was to make room for a swap that was withdrawn before, and stays after all.
-      if (part.kind === 'on' && turn !== undefined) turn.closed = undefined;
+      if (part.kind === 'on' && this.#withdrawn.has(turn?.closed?.swap) && turn !== undefined) turn.closed = undefined;
       if (on === undefined) this.#over.add(model);
       else if (this.#turns.get(model)?.key !== `${on.since} ${on.from}`) this.#begin(model, `${on.since} ${on.from}`);
     }
@@ -71,6 +72,7 @@ export class Turns implements Checker {
       // A turn that nobody waited for any more may be over in the step in which it began.
       if (result === 'done' && !this.#turns.has(to)) this.#begin(to, 'short');
       if (result !== 'withdrawn') return;
+      this.#withdrawn.add(id);
       const { members } = this.#scene.theatre.stage;
       // One that goes all the same, as another config has changed it, keeps its batch.
       for (const [model, turn] of this.#turns)
