@@ -29,7 +29,7 @@ function worlds(from: number, count: number, kind: Kind, verbose: boolean): numb
   for (let seed = from; seed < from + count; seed++) {
     const failure = tryWorld(seed, kind);
     if (failure !== undefined) failed++;
-    if (failure !== undefined) say(`${explain(failure)}\n`);
+    if (failure !== undefined) say(`${explain(failure, verbose)}\n`);
     else if (verbose) narrate(seed, kind);
   }
   say(`${count} worlds, ${failed} failed`);

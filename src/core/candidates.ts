@@ -105,6 +105,7 @@ export class Candidates {
       this.#sights.splice(this.#at(candidate), 0, candidate);
     }
     if (candidate.cost === 0) this.#free.add(member);
+    if (candidate.cost > 0) this.#free.delete(member);
     if (before !== undefined) this.#sums.less(before.sight);
     this.#sums.more(candidate);
     entry.sight = candidate;

@@ -31,14 +31,14 @@ export function firstFailure(from: number, count: number, options: Kind = {}): F
   return undefined;
 }
 
-/** What a person needs to look into it. */
-export function explain({ seed, kind, reason, transcript }: Failure): string {
+/** What a person needs to look into it: the end of its story, or all of it. */
+export function explain({ seed, kind, reason, transcript }: Failure, whole = false): string {
   const policy = kind.policy === undefined ? '' : ` --policy ${kind.policy}`;
   const flags = (['urgency', 'deadlines', 'extras', 'reloads', 'freezes', 'overlap', 'handovers'] as const)
     .filter((flag) => kind[flag] === true)
     .map((flag) => ` --${flag}`);
   const replay = `replay: npm run sim -- --seed ${seed}${policy}${flags.join('')} --verbose`;
-  return [...transcript.slice(-LAST_LINES), `seed ${seed}: ${reason}`, replay].join('\n');
+  return [...transcript.slice(whole ? 0 : -LAST_LINES), `seed ${seed}: ${reason}`, replay].join('\n');
 }
 
 function whyItFails(run: () => unknown): string | undefined {

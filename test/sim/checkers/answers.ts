@@ -198,12 +198,11 @@ export class AnswersChecker implements Checker {
     must(!atOnce || told || this.#revised, `${engine} waits for no pause, and no operator asked for it`);
     if (goal.kind === 'awake') return must(!this.#closed, `${engine} is woken after the end`);
     const awake = theatre.engine(engine).phase.kind === 'awake';
-    const open = [...book.open].filter((ticket) => ticket.engine === engine && !book.frozen.has(ticket.id));
-    const frozen = goal.kind === 'asleep' && goal.frozen === true && open.every(({ cut }) => cut !== undefined);
-    return must(
-      !awake || frozen || open.length + book.openOn(engine) === 0,
-      `${engine} is put away under an open lease`,
-    );
+    // Whoever was lost with its process has nothing to lose with the next one.
+    const open = [...book.open].filter((ticket) => ticket.engine === engine && ticket.cut !== 'engine_died');
+    const given = open.every(({ id, cut }) => book.frozen.has(id) || cut !== undefined);
+    const frozen = goal.kind === 'asleep' && goal.frozen === true && given;
+    return must(!awake || frozen || open.length === 0, `${engine} is put away under an open lease`);
   }
 }
 
