@@ -42,7 +42,7 @@ export class Allowance {
   take(): (() => void) | Denial {
     const { name, maxInFlight = Number.POSITIVE_INFINITY, perSecond } = this.#terms;
     if (this.#inFlight >= maxInFlight) {
-      const message = `The key ${name} has ${maxInFlight} requests open, as many as it may (\`max_in_flight\`).`;
+      const message = `The key ${name} has as many requests open as it may (\`max_in_flight\`: ${maxInFlight}).`;
       return { code: 'concurrency_limit_exceeded', message, retryAfterMs: BUSY_RETRY_MS };
     }
     if (perSecond !== undefined) {
