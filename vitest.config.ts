@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config';
 import { closingLine } from './test/helpers/closing-line.ts';
 
 /** Files of e2e share nothing but the machine: each test has a folder, ports and processes of its own. They wait more than they work. */
-const FILES_AT_A_TIME = Number(process.env['E2E_AT_A_TIME'] ?? 2);
+const FILES_AT_A_TIME = Number(process.env['E2E_AT_A_TIME'] ?? 3);
 
 // Limits are wide because they guard against hangs, on a machine that is slow and stands still now and then; no test measures time against them.
 export default defineConfig({

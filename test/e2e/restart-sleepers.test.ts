@@ -65,7 +65,7 @@ test('sleepers of every level sleep on through a restart, and come back as they 
 }) => {
   const lab = new Lab(folder, [24_000, 24_000, 24_000, 24_000, 24_000]);
   lab.useCriu(await requireCriu({ skip }));
-  const config = configOf(lab, LANES, { gpu: { ...lab.root.gpu, free_timeout_secs: 0.4 } });
+  const config = configOf(lab, LANES, {});
   const images = lab.root.checkpoint?.images_dir ?? '';
   const saved = (): string[] => imagesIn(images);
   const catnap = await start(config, { env: lab.env });
