@@ -14,7 +14,7 @@ type Means = {
 /** How full one GPU was, and how that came about. */
 type Fill = {
   readonly usedMib: number;
-  /** What no listed process holds. */
+  /** What no listed process holds. Below zero: somebody took memory between the two looks that a reading is made of, and it tells nothing. */
   readonly unlistedMib: number;
   /** Undefined where the driver does not name the processes that are on it. */
   readonly ownMib: number | undefined;
@@ -95,7 +95,8 @@ function leftOf({ pids, fills }: Holding, reading: GpuReading): string | undefin
     const ownMib = then?.ownMib ?? 0;
     if (then === undefined || fell(device, SHARE * ownMib)) continue;
     // Others may take what it has given back: it is free when nobody is left who has it, whether listed or not.
-    if ((now.ownMib ?? 0) > 0 || now.unlistedMib - then.unlistedMib > Math.min(NOISE_MIB, ownMib / 2))
+    const unlistedMib = then.unlistedMib < 0 ? 0 : now.unlistedMib - then.unlistedMib;
+    if ((now.ownMib ?? 0) > 0 || unlistedMib > Math.min(NOISE_MIB, ownMib / 2))
       return `the ${ownMib} MiB that it held of ${device.uuid} are not free`;
   }
   return undefined;

@@ -62,6 +62,12 @@ test('what others take meanwhile is theirs, and what they give back is not its o
   expect(await end(beside, [sight({ 9: 15_000 }, 35_500), sight({ 9: 15_000 }, 15_500)])).toEqual(['free', 3]);
 });
 
+test('how full a GPU was before its engine had woken does not count against it', async ({ expect }) => {
+  const waking = sight({ 7: 20_000 }, 6_500);
+  expect(await end(waking, [sight({}, 500)])).toEqual(['free', 2]);
+  expect(await end(waking, [ALONE, sight({}, 500)])).toEqual(['free', 3]);
+});
+
 test('a GPU that cannot be looked at is not waited for', async ({ expect }) => {
   const failed: GpuSight = { kind: 'failed', reason: 'x' };
   const absent: GpuSight = { kind: 'absent', reason: 'x' };
