@@ -160,9 +160,9 @@ test('a server that has put itself to sleep is not woken for its end', async ({ 
     .toMatchObject({ is_sleeping: true });
   await say(catnap, 'beta', STORY);
   const log = readdirSync(join(stateDir(folder), 'logs')).find((name) => name.startsWith('alpha')) ?? '';
-  const printed = readFileSync(join(stateDir(folder), 'logs', log), 'utf8');
-  expect(printed).toMatch(/entering sleeping state/);
-  expect(printed).not.toMatch(/exiting sleeping state/);
+  const printed = (): string => readFileSync(join(stateDir(folder), 'logs', log), 'utf8');
+  await expect.poll(printed).toMatch(/entering sleeping state/);
+  expect(printed()).not.toMatch(/exiting sleeping state/);
   expect([onDisk(folder), await catnap.told('warned')]).toEqual([[], []]);
 });
 

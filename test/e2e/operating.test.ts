@@ -72,12 +72,13 @@ test('what an engine prints is kept in a file that is private and bounded, and w
     readdirSync(logs)
       .filter((name) => name.startsWith('noisy'))
       .map((name) => statSync(join(logs, name)).size);
-  await expect.poll(() => Math.max(...sizes())).toBeLessThanOrEqual(0.25 * 1_048_576);
-  expect(sizes().length).toBeLessThanOrEqual(2);
+  await expect.poll(() => sizes().filter((size) => size > 0.25 * 1_048_576)).toEqual([]);
+  await expect.poll(() => sizes().length).toBeLessThanOrEqual(2);
 
   await catnap.chat('alpha');
   const [file = ''] = readdirSync(logs).filter((name) => name.startsWith('alpha'));
-  expect(readFileSync(join(logs, file), 'utf8')).toContain('model loaded');
+  // What it prints is written on its own way, which an answer may overtake.
+  await expect.poll(() => readFileSync(join(logs, file), 'utf8')).toContain('model loaded');
   await catnap.fact('engine-output', { model: 'alpha' });
   const modes = [stateDir(folder), logs, join(stateDir(folder), 'engines'), join(logs, file)].map(
     (path) => statSync(path).mode & 0o077,
