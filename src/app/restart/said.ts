@@ -4,7 +4,7 @@ import { ticketId } from '../../core/kinds.ts';
 import { PORTS } from '../listeners.ts';
 
 /** The number of this language. A catnap that speaks another one does not take over. */
-export const PROTOCOL = 1;
+export const PROTOCOL = 2;
 
 const ticket = z.int().transform(ticketId);
 

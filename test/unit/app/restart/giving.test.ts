@@ -1,13 +1,13 @@
 import { once } from 'node:events';
 import { test } from 'vitest';
 import { Giving, type Leaver } from '../../../../src/app/restart/giving.ts';
-import type { Line, Said } from '../../../../src/app/restart/said.ts';
+import { PROTOCOL, type Line, type Said } from '../../../../src/app/restart/said.ts';
 import type { Fact } from '../../../../src/core/facts.ts';
 import { ticketId, type TicketId } from '../../../../src/core/kinds.ts';
 import type { Handover } from '../../../../src/ports/handover.ts';
 import { VirtualClock } from '../../../helpers/virtual-clock.ts';
 
-const READY = { kind: 'ready', protocol: 1, version: '1.2.4' } as const;
+const READY = { kind: 'ready', protocol: PROTOCOL, version: '1.2.4' } as const;
 const GONE = { kind: 'gone', why: 'it was ended by SIGKILL' } as const;
 const HANDOVER: Handover = { version: 1, catnap: '1.2.3', stateDir: '/state', stages: [] };
 const LIMITS = { readyMs: 30_000, restMs: 60_000, drainMs: 600_000 };
@@ -107,7 +107,7 @@ test.for<[what: string, says: readonly Said[], problem: RegExp, told: readonly s
   ],
   [
     'it takes over in another way',
-    [{ ...READY, protocol: 2 }, GONE],
+    [{ ...READY, protocol: PROTOCOL + 1 }, GONE],
     /takes over in another way/,
     ['begin', 'call off'],
   ],

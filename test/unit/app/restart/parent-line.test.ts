@@ -2,7 +2,7 @@ import { test } from 'vitest';
 import type { BareSocket, Forked, ForkedEnd } from '../../../../src/adapters/ipc.ts';
 import { ChildLine } from '../../../../src/app/restart/child-line.ts';
 import { ParentLine } from '../../../../src/app/restart/parent-line.ts';
-import type { Line } from '../../../../src/app/restart/said.ts';
+import { PROTOCOL, type Line } from '../../../../src/app/restart/said.ts';
 
 type Hears = (message: unknown, socket?: BareSocket) => void;
 
@@ -59,7 +59,7 @@ class Family {
   }
 }
 
-const READY = { kind: 'ready', protocol: 1, version: '1.2.4' } as const;
+const READY = { kind: 'ready', protocol: PROTOCOL, version: '1.2.4' } as const;
 const OVER = { code: 0, signal: null };
 const socket = (): BareSocket & { closed: boolean } => ({
   closed: false,
