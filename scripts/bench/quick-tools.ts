@@ -6,7 +6,9 @@ import { writeFileSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { dirname } from 'node:path';
 import { createInterface } from 'node:readline';
-import { Ledger, type Holder } from '../../test/fixtures/lab/ledger.ts';
+import { move, whyNotMoved } from '../../test/fixtures/lab/cuda-steps.ts';
+import { Ledger } from '../../test/fixtures/lab/ledger.ts';
+import { smiRows } from '../../test/fixtures/lab/smi-rows.ts';
 import type { Lab } from '../../test/helpers/lab.ts';
 
 const TOOLS = ['nvidia-smi', 'cuda-checkpoint'] as const;
@@ -44,43 +46,20 @@ function fitted(lab: Lab, port: number): Lab {
 /** What it prints, or undefined: it could not be done. */
 type Said = readonly string[] | undefined;
 
-function smi(ledger: Ledger, [query = '']: readonly string[]): Said {
-  const columns = query.slice(query.indexOf('=') + 1).split(',');
-  const row = (values: Readonly<Record<string, string | number>>): string =>
-    columns.map((column) => values[column] ?? '[N/A]').join(', ');
-  if (!query.startsWith('--query-gpu='))
-    return ledger.holders().flatMap(({ pid, uuid, mib }) => {
-      return mib > 0 ? [row({ pid, gpu_uuid: uuid, used_gpu_memory: mib })] : [];
-    });
-  return ledger.gpus.map(({ index, uuid, totalMib }) => {
-    const used = ledger.usedMib(uuid);
-    const memory = { 'memory.total': totalMib, 'memory.used': used, 'memory.free': totalMib - used };
-    return row({ index, uuid, name: 'NVIDIA Lab', ...memory });
-  });
-}
-
-const STEPS: Readonly<
-  Record<string, readonly [from: Holder['state'], step: (ledger: Ledger, pid: number) => boolean]>
-> = {
-  lock: ['running', (ledger, pid) => (ledger.setState(pid, 'locked'), true)],
-  checkpoint: ['locked', (ledger, pid) => (ledger.suspend(pid), true)],
-  restore: ['checkpointed', (ledger, pid) => ledger.restore(pid)],
-  unlock: ['locked', (ledger, pid) => (ledger.setState(pid, 'running'), true)],
-};
-
 function cuda(ledger: Ledger, args: readonly string[]): Said {
   if (args.includes('--help')) return ['--action --get-state --timeout'];
   const pid = Number(args[args.indexOf('--pid') + 1]);
   const state = ledger.holder(pid)?.state;
-  if (args.includes('--get-state')) return state === undefined ? undefined : [state];
-  const [from, step] = STEPS[args[args.indexOf('--action') + 1] ?? ''] ?? [];
-  return step !== undefined && state === from && step(ledger, pid) ? [] : undefined;
+  if (state === undefined) return undefined;
+  if (args.includes('--get-state')) return [state];
+  const action = args[args.indexOf('--action') + 1] ?? '';
+  return whyNotMoved(state, action) === undefined && move(ledger, pid, action) ? [] : undefined;
 }
 
 function answer(socket: Socket): void {
   createInterface(socket).once('line', (line) => {
     const [folder = '', tool, ...args] = line.split(' ');
-    const said = (tool === 'nvidia-smi' ? smi : cuda)(new Ledger(folder), args);
+    const said = (tool === 'nvidia-smi' ? smiRows : cuda)(new Ledger(folder), args);
     socket.end([said === undefined ? '1' : '0', ...(said ?? ['it could not be done']), ''].join('\n'));
   });
   socket.on('error', () => socket.destroy()); // whoever asked was ended
