@@ -1,4 +1,4 @@
-import { execa } from 'execa';
+import { spawn } from 'node:child_process';
 import { after } from '../core/kinds.ts';
 import { inheritedFrom } from './engine-env.ts';
 import { signalGroup } from './signal-group.ts';
@@ -12,9 +12,9 @@ const LATE_MS = 200;
 
 const clock = systemClock();
 
-type Answer = { readonly code: number | null; readonly output: string };
+export type Answer = { readonly code: number | null; readonly output: string };
 
-type Terms = {
+export type AskingTerms = {
   readonly env?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
   /** Told of the process while it runs. */
@@ -28,7 +28,7 @@ type Terms = {
 export async function askProgram(
   argv: readonly [string, ...string[]],
   limitMs: number,
-  terms: Terms = {},
+  terms: AskingTerms = {},
 ): Promise<Answer> {
   try {
     return await run(argv, limitMs, terms);
@@ -37,30 +37,24 @@ export async function askProgram(
   }
 }
 
-async function run([program, ...args]: readonly [string, ...string[]], limitMs: number, terms: Terms): Promise<Answer> {
+async function run(
+  [program, ...args]: readonly [string, ...string[]],
+  limitMs: number,
+  terms: AskingTerms,
+): Promise<Answer> {
   const { env = inheritedFrom(process.env), signal, watch = () => {} } = terms;
   if (signal?.aborted === true) return { code: null, output: 'it was called off' };
-  const asked = execa(program, args, {
-    env,
-    extendEnv: false,
-    detached: true,
-    cleanup: false,
-    reject: false,
-    buffer: false,
-    stdin: 'ignore',
-  });
-  const { pid, stdout, stderr, nodeChildProcess } = asked;
-  if (pid === undefined) {
-    const result = await asked;
-    return { code: null, output: whyNotStarted(program, undefined, result.cause ?? result) };
-  }
+  const asked = spawn(program, args, { env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+  const refused = new Promise<unknown>((resolve) => asked.once('error', resolve));
+  const { pid, stdout, stderr } = asked;
+  if (pid === undefined) return { code: null, output: whyNotStarted(program, undefined, await refused) };
   const output = new Output();
   for (const stream of [stdout, stderr]) {
     stream.on('data', (chunk: Buffer) => output.take(chunk));
     stream.on('error', () => {}); // closed by us, below
   }
-  const closed = new Promise<void>((resolve) => nodeChildProcess.once('close', () => resolve()));
-  const ended = new Promise<number | null>((resolve) => nodeChildProcess.once('exit', resolve));
+  const closed = new Promise<void>((resolve) => asked.once('close', () => resolve()));
+  const ended = new Promise<number | null>((resolve) => asked.once('exit', resolve));
   watch(pid, ended);
 
   const code = await unlessCalledOff(within(ended, limitMs), signal);

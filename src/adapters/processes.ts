@@ -5,7 +5,6 @@ import type { ModelId } from '../core/kinds.ts';
 import type { HandedLog, HandedProcess } from '../ports/handover.ts';
 import type { AskTerms, Child, Exit, Leftover, Processes, SpawnSpec } from '../ports/process.ts';
 import { exitOf } from './adopted-process.ts';
-import { askProgram } from './ask-program.ts';
 import { EngineProcess, startProcess, type Started } from './child-process.ts';
 import { engineEnvironment, inheritedFrom, MARK } from './engine-env.ts';
 import { engineFileName } from './engine-file-name.ts';
@@ -18,6 +17,7 @@ import { Ports } from './ports.ts';
 import { procTable, type ProcessId, type ProcessTable } from './process-table.ts';
 import { Registry, type EngineRecord, type Entry } from './registry.ts';
 import { signalGroup } from './signal-group.ts';
+import { Starter } from './starter.ts';
 
 export type ProcessesOptions = {
   /** Made if need be, and ours alone while we run: what we started is recorded in `engines`, what it printed in `logs`. */
@@ -29,6 +29,8 @@ export type ProcessesOptions = {
   readonly leftoverGraceMs?: number;
   /** Another catnap has the state folder and will let go of it: it is not ours before `enter`. */
   readonly waits?: boolean;
+  /** Whether programs are asked so often that a small process is to start them. */
+  readonly asksOften?: boolean;
   /** Told every line that any engine prints. */
   readonly onLine?: (model: ModelId, line: string) => void;
   /** Told what went wrong without stopping anything. */
@@ -94,6 +96,7 @@ export async function openProcesses(options: ProcessesOptions): Promise<SystemPr
   }
   const processes = new LocalProcesses(options, folders);
   if (options.waits !== true) await processes.enter([]);
+  if (options.asksOften === true) processes.starter.begin();
   return processes;
 }
 
@@ -113,6 +116,7 @@ class LocalProcesses implements SystemProcesses, CheckpointHost {
   readonly #ports = new Ports();
   readonly #running = new Set<EngineProcess>();
   readonly #asked = new Set<number>();
+  readonly starter: Starter;
 
   constructor(options: ProcessesOptions, folders: { engines: string; logs: string }) {
     this.#options = options;
@@ -120,6 +124,7 @@ class LocalProcesses implements SystemProcesses, CheckpointHost {
     this.#registry = new Registry(folders.engines, options.onProblem);
     const { dev, ino } = statSync(options.stateDir, { bigint: true });
     this.state = `${dev}-${ino}`;
+    this.starter = new Starter(options.onProblem);
   }
 
   get host(): CheckpointHost {
@@ -212,7 +217,7 @@ class LocalProcesses implements SystemProcesses, CheckpointHost {
     limitMs: number,
     { signal, of }: AskTerms = {},
   ): Promise<{ readonly code: number | null; readonly output: string }> {
-    return askProgram(argv, limitMs, {
+    return this.starter.ask(argv, limitMs, {
       ...(of !== undefined && { env: helperEnvironment(this.markOf(of)) }),
       ...(signal !== undefined && { signal }),
       watch: (pid, ended) => {
@@ -307,9 +312,12 @@ class LocalProcesses implements SystemProcesses, CheckpointHost {
       }
     }
     for (const pid of this.#asked) signalGroup(pid, 'SIGKILL');
+    // Of what it has just started nobody knows the number here.
+    this.starter.close();
   }
 
   async close(): Promise<void> {
+    this.starter.close();
     await Promise.all(this.#leaving);
     await this.#unlock?.();
   }

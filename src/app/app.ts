@@ -35,6 +35,7 @@ import { plansAfter, remembering, revisionOf, stillThere, withOld } from './revi
 import { enginesOf, preloadsOn, stageOf, type StageMeans } from './stage-plan.ts';
 import type { Footprints } from './footprints.ts';
 import { specOf, type StagePlan } from './stages.ts';
+import { stateFolderOf } from './state-folder.ts';
 import { handoverOf, termsOfTaking } from './taking-over.ts';
 import { whatIsKnown } from './what-is-known.ts';
 import { createTelling, type Telling } from './telling.ts';
@@ -94,17 +95,17 @@ export class App {
     const telling = createTelling(config, version, log, clock);
     const warn = (message: string): void => telling.reporter.report({ kind: 'warned', message });
     const output = new OutputHub();
+    const programs = systemPrograms(options.env);
     const processes = await openProcesses({
-      stateDir: config.state_dir,
-      logMaxBytes: config.log_max_mib * 1_048_576,
-      logKeep: config.log_keep,
-      logTailLines: config.log_tail_lines,
+      ...stateFolderOf(config),
       onLine(model, line) {
         log.engineLine(model, line);
         output.line(model, line);
       },
       onProblem: warn,
       waits: options.predecessor !== undefined,
+      // Each swap asks it and its kin several times.
+      asksOften: (await programs.find(config.gpu.nvidia_smi_path)) !== undefined,
     });
     let app: App | undefined;
     try {
@@ -112,7 +113,7 @@ export class App {
       app = new App({ ...options, config: judged }, telling, processes, output, known);
       if (handover !== undefined) await app.#takeOver(handover);
       const kept = { checkpoints: app.#checkpoints, conversations: app.#conversations };
-      await sweepKept(config, { ...kept, processes, programs: systemPrograms(options.env), warned: warn });
+      await sweepKept(config, { ...kept, processes, programs, warned: warn });
       await app.#listen();
       if (handover === undefined) app.#preload();
       void app.#vram.measure(config);

@@ -7,6 +7,7 @@ import { readLogSettings } from '../observe/levels.ts';
 import type { Clock } from '../ports/clock.ts';
 import { callable } from './callable.ts';
 import { EXIT } from './exit.ts';
+import { stateFolderOf } from './state-folder.ts';
 
 type ErrandOptions = {
   readonly config: Config;
@@ -38,10 +39,7 @@ export async function errand(
   let processes: SystemProcesses;
   try {
     processes = await openProcesses({
-      stateDir: config.state_dir,
-      logMaxBytes: config.log_max_mib * 1_048_576,
-      logKeep: config.log_keep,
-      logTailLines: config.log_tail_lines,
+      ...stateFolderOf(config),
       ...(log.showsOutput && { onLine: (model, line) => log.engineLine(model, line) }),
       onProblem: warned,
     });

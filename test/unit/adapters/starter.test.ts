@@ -1,0 +1,153 @@
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { afterEach, beforeEach, describe, test } from 'vitest';
+import { Starter } from '../../../src/adapters/starter.ts';
+import { killSurvivors, noSurvivors, survivors, testFolder } from '../../helpers/survivors.ts';
+import { waitFor } from '../../helpers/wait-for.ts';
+
+let folder: ReturnType<typeof testFolder>;
+let problems: string[];
+let starter: Starter;
+
+beforeEach(() => {
+  folder = testFolder();
+  problems = [];
+  starter = new Starter((problem) => problems.push(problem));
+});
+
+afterEach(() => {
+  starter.close();
+  killSurvivors(folder.path);
+  folder.remove();
+});
+
+/** Every process of the script names the folder. */
+const shell = (script: string, terms: { limitMs?: number; signal?: AbortSignal } = {}) =>
+  starter.ask(['env', `FOLDER=${folder.path}`, 'sh', '-c', script], terms.limitMs ?? 60_000, terms);
+
+/** The process that starts programs now. */
+const parent = async (): Promise<number> => Number((await shell('echo $PPID')).output);
+
+/** The small process, once it is there. */
+async function small(): Promise<number> {
+  starter.begin();
+  let pid = process.pid;
+  await waitFor('the small process', async () => (pid = await parent()) !== process.pid);
+  return pid;
+}
+
+const isThere = (pid: number): boolean => existsSync(`/proc/${pid}`);
+
+/** A program that says when it runs, and ends by itself no more. */
+async function hanging(terms: { limitMs?: number; signal?: AbortSignal } = {}): Promise<ReturnType<typeof shell>[]> {
+  const answer = shell(`trap '' TERM; touch ${folder.path}/runs; echo wait; sleep 600`, terms);
+  await waitFor('the program', () => existsSync(`${folder.path}/runs`));
+  return [answer];
+}
+
+describe('a small process that starts programs', () => {
+  test('is not waited for: until it is there they are started from here', async ({ expect }) => {
+    expect(await parent()).toBe(process.pid);
+    starter.begin();
+    expect(await parent()).toBe(process.pid);
+    expect(isThere(await small())).toBe(true);
+  });
+
+  test('gives the code and what was printed, of many at once each its own', async ({ expect }) => {
+    await small();
+    const answers = Array.from({ length: 100 }, (_, n) => shell(`echo ${n}; exit ${n}`));
+    expect(await Promise.all(answers)).toEqual(Array.from({ length: 100 }, (_, n) => ({ code: n, output: `${n}\n` })));
+    expect(await starter.ask(['no-such-program-at-all'], 1_000)).toEqual({
+      code: null,
+      output: 'cannot start no-such-program-at-all: no program of this name is on PATH',
+    });
+  });
+
+  test('gives programs the environment they are asked with, and none of its own', async ({ expect }) => {
+    await small();
+    const { output } = await starter.ask(['/usr/bin/env'], 60_000, { env: { ONLY: 'this' } });
+    expect(output.trim().split('\n')).toEqual(['ONLY=this']);
+  });
+
+  test('tells which process it is while it runs', async ({ expect }) => {
+    await small();
+    const seen = Promise.withResolvers<number>();
+    const { output } = await starter.ask(['sh', '-c', 'echo $$'], 60_000, { watch: seen.resolve });
+    expect(Number(output)).toBe(await seen.promise);
+  });
+
+  test('ends a program at its limit', async ({ expect }) => {
+    await small();
+    const [answer] = await hanging({ limitMs: 2_000 });
+    expect(await answer).toEqual({ code: null, output: 'wait\n' });
+    await noSurvivors(folder.path);
+  });
+
+  test('ends a program that is called off', async ({ expect }) => {
+    await small();
+    const calling = new AbortController();
+    const [answer] = await hanging({ signal: calling.signal });
+    calling.abort();
+    expect(await answer).toEqual({ code: null, output: 'wait\n' });
+    await noSurvivors(folder.path);
+  });
+
+  test('does not end by what ends other processes in an orderly way', async ({ expect }) => {
+    const pid = await small();
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR2'] as const) process.kill(pid, signal);
+    expect(await parent()).toBe(pid);
+  });
+
+  test('killed, it takes nothing along: what it had started is ended and told, and the next are started all the same', async ({
+    expect,
+  }) => {
+    const pid = await small();
+    const [answer] = await hanging();
+    process.kill(pid, 'SIGKILL');
+    expect(await answer).toMatchObject({ code: null, output: expect.stringContaining('gone') });
+    await noSurvivors(folder.path);
+    expect(await shell('echo here')).toEqual({ code: 0, output: 'here\n' });
+    expect(problems).toEqual([expect.stringMatching(/SIGKILL/)]);
+    expect(await small()).not.toBe(pid);
+  });
+
+  test('halted, it is ended, and so is what it had started', async ({ expect }) => {
+    const pid = await small();
+    const [answer] = await hanging({ limitMs: 2_000 });
+    process.kill(pid, 'SIGSTOP');
+    expect(await answer).toMatchObject({ code: null });
+    await waitFor('the end of the small process', () => !isThere(pid));
+    await noSurvivors(folder.path);
+  });
+
+  test('closed, it ends with all it has started', async ({ expect }) => {
+    const pid = await small();
+    const [answer] = await hanging();
+    starter.close();
+    expect(await answer).toMatchObject({ code: null });
+    await noSurvivors(folder.path);
+    await waitFor('the end of the small process', () => !isThere(pid));
+    expect(problems).toEqual([]);
+    expect(await parent()).toBe(process.pid);
+  });
+
+  test('ends with all it has started when whoever began it is killed', async ({ expect }) => {
+    const script = `
+      import { Starter } from ${JSON.stringify(new URL('../../../src/adapters/starter.ts', import.meta.url).href)};
+      const starter = new Starter(console.error);
+      starter.begin();
+      for (;;) {
+        const { output } = await starter.ask(['sh', '-c', 'echo $PPID'], 60_000);
+        if (Number(output) !== process.pid) break;
+      }
+      void starter.ask(['sh', '-c', 'touch ${folder.path}/runs; sleep 600'], 600_000);
+    `;
+    const owner = spawn(process.execPath, ['--input-type=module', '-e', script], {
+      stdio: ['ignore', 'ignore', 'inherit'],
+    });
+    await waitFor('the program', () => existsSync(`${folder.path}/runs`));
+    expect(survivors(folder.path).length).toBeGreaterThan(1);
+    owner.kill('SIGKILL');
+    await noSurvivors(folder.path);
+  });
+});
