@@ -9,7 +9,7 @@ import { isAlive, test, type Start } from '../helpers/e2e.ts';
 import { configOf, gpusOf, says, type Lane } from '../helpers/fault-lanes.ts';
 import { onForLong, passedOpen } from '../helpers/freeze-verdict.ts';
 import { Lab } from '../helpers/lab.ts';
-import { survivors } from '../helpers/survivors.ts';
+import { survivors, survivorsBeside } from '../helpers/survivors.ts';
 import { waitFor } from '../helpers/wait-for.ts';
 
 /**
@@ -84,7 +84,7 @@ async function nextServes(
 ): Promise<void> {
   const second = await start(config, { env: lab.env });
   expect(left.filter(isAlive)).toEqual([]);
-  expect(survivors(folder).map(({ pid }) => pid)).toEqual([second.pid]);
+  expect(survivorsBeside(folder, second.pid)).toEqual([second.pid]);
   expect([lab.ledger.holders(), imagesOf(lab)]).toEqual([[], []]);
   expect(second.facts('leftover-reaped').filter(({ gone }) => gone !== true)).toEqual([]);
   const said = await Promise.all(

@@ -1,6 +1,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { parseStat } from '../../src/adapters/process-table.ts';
 import { waitFor } from './wait-for.ts';
 
 /** A folder of a test's own. Whatever names it on its command line or in its environment belongs to that test. */
@@ -19,6 +20,13 @@ export function survivors(text: string): readonly { readonly pid: number; readon
       return holds && isAlive(pid) ? [{ pid: Number(pid), command: command.replaceAll('\0', ' ').trim() }] : [];
     });
 }
+
+/** The same, but for what this process of them has started as a part of itself. */
+export const survivorsBeside = (text: string, own: number): readonly number[] =>
+  survivors(text).flatMap(({ pid, command }) => {
+    const isPart = command.includes('starter-process') && parseStat(read(`/proc/${pid}/stat`))?.parent === own;
+    return isPart ? [] : [pid];
+  });
 
 /** Waits until nobody is left and rejects with who is. What has been signalled may still be on its way out. */
 export async function noSurvivors(text: string, within = 30_000): Promise<void> {
