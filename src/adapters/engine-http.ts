@@ -1,4 +1,5 @@
-import { Client } from 'undici';
+import { once } from 'node:events';
+import { request, type IncomingMessage } from 'node:http';
 import { after } from '../core/kinds.ts';
 import type { EngineAnswer, EngineCall, EngineHttp } from '../ports/engine-http.ts';
 import { systemClock } from './system-clock.ts';
@@ -10,8 +11,8 @@ const BODY_LIMIT = 64 * 1024;
 const clock = systemClock();
 
 /**
- * Control calls over undici. Each has a connection of its own that is destroyed with the call, so nothing of a call is left
- * when it has been answered: a kept connection would meet another process after a restart, and would hold up a stop.
+ * Control calls. Each has a connection of its own that is destroyed with the call, so nothing of a call is left when it has been answered: a kept
+ * connection would meet another process after a restart, and would hold up a stop.
  */
 export function engineHttp(): EngineHttp {
   return { call };
@@ -42,31 +43,28 @@ async function exchange(
   { method, url, headers, json, onLine }: EngineCall,
   over: AbortController,
 ): Promise<EngineAnswer> {
-  over.signal.throwIfAborted();
-  const { origin, pathname, search } = new URL(url);
-  // Our own limit covers everything. The signal ends a connection that is still being made, which the client waits for.
-  // Nothing may be sent to an engine that is on disk with a call in flight.
-  const connect = { signal: over.signal, timeout: 0, keepAlive: false };
-  const client = new Client(origin, { connect, pipelining: 0, headersTimeout: 0, bodyTimeout: 0 });
-  const hangUp = () => void client.destroy();
-  over.signal.addEventListener('abort', hangUp, { once: true });
+  const text = json === undefined ? undefined : JSON.stringify(json);
+  const asked = request(url, {
+    method,
+    // Nothing may be sent to an engine that is on disk with a call in flight: the signal ends also a connection that is still being made.
+    signal: over.signal,
+    agent: false,
+    headers: { ...(text === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+  });
   try {
-    const { statusCode, body } = await client.request({
-      method,
-      path: `${pathname}${search}`,
-      headers: { ...(json === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
-      body: json === undefined ? null : JSON.stringify(json),
-    });
-    body.on('error', () => {}); // told by the loop, and of no use once we have hung up
-    if (onLine !== undefined && statusCode === 200) {
+    const answered = once(asked, 'response');
+    asked.on('error', () => {}); // told by whoever waits for it, and of no use once we have hung up
+    asked.end(text);
+    const [answer] = await answered;
+    const body: IncomingMessage = answer;
+    const status = body.statusCode ?? 0;
+    if (onLine !== undefined && status === 200) {
       await tellLines(body, onLine);
-      return { kind: 'answered', status: statusCode, body: '' };
+      return { kind: 'answered', status, body: '' };
     }
-    return { kind: 'answered', status: statusCode, body: await beginningOf(body) };
+    return { kind: 'answered', status, body: await beginningOf(body) };
   } finally {
-    over.signal.removeEventListener('abort', hangUp);
-    over.abort();
-    await client.destroy();
+    asked.destroy();
   }
 }
 
