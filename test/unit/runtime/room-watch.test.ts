@@ -47,3 +47,15 @@ test('who leaves is looked at again and again, less often the longer it takes, a
   await clock.advance(60_000);
   expect(looks.length).toBe(first + inAMinute);
 });
+
+test('who has been looked at and serves again, is looked at again before the next one comes for him', async ({
+  expect,
+}) => {
+  const { clock, looks, room } = watch();
+  room.follow(drains);
+  await clock.advance(1_000);
+  room.follow(undefined); // nobody waits any more: what he holds may change
+  room.follow(drains);
+  await clock.advance(1_000);
+  expect(looks).toEqual([[alpha], [alpha]]);
+});
