@@ -34,8 +34,8 @@ export async function checkpointModel(options: CheckpointOptions): Promise<numbe
 }
 
 async function run(options: CheckpointOptions, means: ErrandMeans, signal: AbortSignal): Promise<number> {
-  const { config, name, model, json, out, say, env } = options;
-  await means.processes.reapLeftovers();
+  const { config, name, json, out, say, env } = options;
+  const { placed: model } = means;
   const { driversOf, checkpoints, programs } = workshopOf({ config, env, ...means, prepares: true });
   const engine = engineId(modelId(name), 0);
   await clearTrialPlace(config, { ...means, programs });

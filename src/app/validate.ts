@@ -58,7 +58,6 @@ export async function validateModel(options: ValidateOptions): Promise<number> {
 async function run(options: ValidateOptions, means: ErrandMeans, signal: AbortSignal): Promise<number> {
   const { config, name, model, cycles, json, out, say, env } = options;
   const { clock, processes, warned } = means;
-  await processes.reapLeftovers();
   const place = trialPlaceOf(config);
   const { programs, http, gpu, checkpoints } = workshopOf({ config: place.config, env, ...means });
   const clear = (): Promise<void> => clearTrialPlace(config, { processes, programs, warned });
@@ -154,10 +153,11 @@ async function linksOf(
 /** An engine that is started ready for the level, also where the settings leave it out. */
 function driverFor(
   level: TrialLevel,
-  { name, model, env }: ValidateOptions,
+  { name, env }: ValidateOptions,
   { config, conversationsIn }: TrialPlace,
   means: ErrandMeans,
 ): { readonly driver: Driver; readonly checkpoints: CriuCheckpoints } {
+  const { placed: model } = means;
   const plain = levelOf(level);
   const levels_allowed = DEPTH.filter((one) => one === plain || model.levels_allowed.includes(one));
   const sleep_first = level === '4full' ? 'none' : 2;

@@ -6,6 +6,7 @@ import type { ConfigInput } from '../../src/config/schema.ts';
 import { writeConfig, type Catnap } from '../helpers/catnap.ts';
 import { requireCriu } from '../helpers/criu.ts';
 import { test as base, type Llama } from '../helpers/e2e.ts';
+import { Lab } from '../helpers/lab.ts';
 import { randomModel } from '../helpers/models.ts';
 import { waitFor } from '../helpers/wait-for.ts';
 
@@ -207,6 +208,18 @@ test('what was written ahead answers the first request of every later catnap, wi
     expect((await catnap.stop()).code).toBe(0);
     expect(disk.saved()).toHaveLength(1);
   }
+});
+
+test('what was written ahead is an engine on the GPUs of its stage', async ({ expect, start, run, folder, skip }) => {
+  const lab = new Lab(folder, [4_000, 24_000]);
+  lab.useCriu(await requireCriu({ skip }));
+  const stages = { left: { gpus: [0] }, right: { gpus: [1] } };
+  const config = { ...lab.root, stages, models: { alpha: lab.vllm({}, { stage: 'right', sleep_level: 4 }) } };
+  const { code } = await run(['--config', writeConfig(folder, config), 'checkpoint', 'alpha'], { env: lab.env });
+  expect(code).toBe(0);
+  const catnap = await start(config, { env: lab.env });
+  await catnap.chat('alpha');
+  expect(await catnap.told('engine-started')).toMatchObject([{ savedAt: expect.any(String) }]);
 });
 
 test('where images are kept, an engine on disk outlives its catnap, and comes back once where nothing has changed', async ({

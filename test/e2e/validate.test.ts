@@ -220,6 +220,20 @@ describe('stand-ins for vLLM', () => {
     expect(named.report.levels[0].reasons[0]).toMatch(/vLLM 0\.15\.1 cannot be put to level 1/);
   });
 
+  test('are tried on the GPUs of their stage, and not at all where it names one that is not there', async ({
+    expect,
+    folder,
+    validate,
+  }) => {
+    const lab = new Lab(folder, [4_000, 24_000]);
+    const models = { alpha: lab.vllm(settings, { stage: 'right' }) };
+    const on = (gpu: number) => ({ ...lab.root, stages: { left: { gpus: [0] }, right: { gpus: [gpu] } }, models });
+    const { code, report } = await validate(on(1), { levels: '1', cycles: 1 }, { env: lab.env });
+    expect([code, outcomes(report)]).toEqual([0, { 1: 'passed' }]);
+    const absent = await validate(on(7), { levels: '1' }, { env: lab.env });
+    expect([absent.code, absent.err]).toEqual([1, expect.stringContaining('stages.right.gpus names GPU 7')]);
+  });
+
   test('that cannot start blame the engine, and nothing is held against a level', async ({
     expect,
     folder,
