@@ -65,17 +65,16 @@ export const isKept = (model: ModelConfig): boolean => model.backend !== 'openai
 export const stageAskedBy = (model: ModelConfig): string | undefined =>
   model.backend === 'openai_remote' ? undefined : model.stage;
 
-const PARALLEL = /^--(tensor[-_]parallel[-_]size|pipeline[-_]parallel[-_]size)(?:=(\d+))?$/;
+const PARALLEL = /^(?:--(?:tensor|pipeline)[-_]parallel[-_]size|-tp|-pp)(?:=(\d+))?$/;
 
 /** On how many GPUs one engine works together, as far as its arguments tell. */
 export function spanOf(model: ModelConfig): number {
   if (model.backend !== 'vllm_serve') return 1;
   let span = 1;
   for (const [at, arg] of model.extra_args.entries()) {
-    const short = arg === '-tp' || arg === '-pp';
-    const long = PARALLEL.exec(arg);
-    if (!short && long === null) continue;
-    const times = Number(long?.[2] ?? model.extra_args[at + 1]);
+    const flag = PARALLEL.exec(arg);
+    if (flag === null) continue;
+    const times = Number(flag[1] ?? model.extra_args[at + 1]);
     if (Number.isSafeInteger(times) && times > 1) span *= times;
   }
   return span;

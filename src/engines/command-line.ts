@@ -20,13 +20,13 @@ export function shown(argv: Argv): string {
     .join(' ');
 }
 
-/** What follows one of these flags (`--flag value` or `--flag=value`); the last one counts, as engines read it. */
+/** What follows one of these flags (`--flag value`, `--flag=value` or `-flag=value`); the last one counts, as engines read it. */
 export function valueOf(args: readonly string[], flags: readonly string[]): string | undefined {
   let value: string | undefined;
   for (const [at, word] of args.entries()) {
     if (flags.includes(word)) value = args[at + 1] ?? value;
     else {
-      const flag = flags.find((name) => name.startsWith('--') && word.startsWith(`${name}=`));
+      const flag = flags.find((name) => word.startsWith(`${name}=`));
       if (flag !== undefined) value = word.slice(flag.length + 1);
     }
   }

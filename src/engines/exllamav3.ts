@@ -51,7 +51,7 @@ export function exllamav3(model: ModelId, config: Exllamav3Model, means: TabbyMe
     servedName,
     headers,
     stopCommand: undefined,
-    ranks: /^(true|1|yes|on)$/i.test(valueOf(config.extra_args, ['--tensor-parallel']) ?? '') ? 2 : 1,
+    ranks: isTogether(config) ? 2 : 1,
     ownSleep: new TabbySleep({
       admin,
       sleepMs: means.sleepMs,
@@ -97,5 +97,14 @@ export function exllamav3(model: ModelId, config: Exllamav3Model, means: TabbyMe
     },
   };
 }
+
+const isTogether = ({ extra_args: extra }: Exllamav3Model): boolean =>
+  /^(true|1|yes|on)$/i.test(valueOf(extra, ['--tensor-parallel']) ?? '');
+
+/** Levels that its settings alone rule out, before it is started, and why. */
+export const exllamav3RulesOut = (config: Exllamav3Model): ReadonlyMap<SleepLevel, string> =>
+  new Map(
+    isTogether(config) ? [[3, 'it runs on several GPUs that talk to each other, which a checkpoint breaks']] : [],
+  );
 
 const isCheckpointed = (levels: readonly SleepLevel[]): boolean => levels.includes(3) || levels.includes(4);

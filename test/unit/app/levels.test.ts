@@ -29,11 +29,15 @@ test('who asks for a level that his settings rule out is named when catnap start
       beta: { model_path: 'x', sleep_level: 'hybrid', extra_args: together },
       gamma: { model_path: 'x', sleep_level: 2, extra_args: ['--speculative-config', '{}'] },
       delta: { model_path: 'x', sleep_level: 1, extra_args: together },
+      epsilon: { model_path: 'x', sleep_level: 3, extra_args: ['-tp=2'] },
+      zeta: { backend: 'exllamav3', model_path: '/m/x', sleep_level: 3, extra_args: ['--tensor-parallel', 'true'] },
     },
   });
   expect(levelsMissed(config, new Map())).toEqual([
     expect.stringMatching(/^models\.alpha\.sleep_level is 3, which goes deeper here: it runs on several GPUs/),
     expect.stringMatching(/^models\.beta\.sleep_level is hybrid, .*needs --enforce-eager/),
     expect.stringMatching(/^models\.gamma\.sleep_level is 2, .*draft model/),
+    expect.stringMatching(/^models\.epsilon\.sleep_level is 3, .*several GPUs/),
+    expect.stringMatching(/^models\.zeta\.sleep_level is 3, .*several GPUs/),
   ]);
 });

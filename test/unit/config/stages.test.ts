@@ -124,7 +124,8 @@ describe('stages', () => {
       const { a } = goodConfig({ models: { a: { backend: 'vllm_serve', model_path: 'm', extra_args } } }).models;
       return a === undefined ? 0 : spanOf(a);
     };
-    expect([span(), span('-tp', '4'), span('--tensor-parallel-size=2', '-pp', '2')]).toEqual([1, 4, 4]);
+    const spans = [span(), span('-tp', '4'), span('-tp=4'), span('--tensor-parallel-size=2', '-pp', '2')];
+    expect(spans).toEqual([1, 4, 4, 4]);
   });
 
   test('a kept model stands beside those that are counted', ({ expect }) => {
