@@ -16,10 +16,10 @@ import { knownBad, versionOf as vllmVersion } from '../engines/vllm-version.ts';
 import type { Processes } from '../ports/process.ts';
 import type { Programs } from '../ports/programs.ts';
 import type { Verdict } from '../ports/verdicts.ts';
-import { isOpen, levelOf } from '../validate/judge.ts';
+import { levelOf } from '../validate/judge.ts';
 import { EXIT } from './exit.ts';
 import { commandOf, driverOf, versionOf } from './identity.ts';
-import { verdictsThatHold } from './verdicts.ts';
+import { isInUse, verdictsThatHold } from './verdicts.ts';
 import { ruledOut } from './ruled-out.ts';
 
 export type DoctorOptions = {
@@ -43,7 +43,7 @@ export async function examine({ config, hasModels, version, json, out }: DoctorO
   const engines = await enginesOf(models, config, means);
   const machine = await look(config, models, engines, version, means);
   const verdicts = await verdictsThatHold(config, { ...means, warned: () => {} });
-  const seen = models.map(([name, model]) => modelSeen(name, model, engines, verdicts.get(name) ?? []));
+  const seen = models.map(([name, model]) => modelSeen(name, model, config, engines, verdicts.get(name) ?? []));
   const diagnosis = diagnose(machine, seen);
   out(json ? asJson(diagnosis) : diagnosisText(diagnosis));
   return diagnosis.well ? EXIT.ok : EXIT.failed;
@@ -59,13 +59,17 @@ async function look(
   const { checkpoint, state_dir } = config;
   const isRoot = process.geteuid?.() === 0;
   const criu = new Criu(
-    { command: checkpoint.criu_path, plugins: undefined, cudaCheckpoint: checkpoint.cuda_checkpoint_path },
+    {
+      command: checkpoint.criu_path,
+      plugins: checkpoint.cuda_driver === 'plugin' ? checkpoint.cuda_plugin_dir : undefined,
+      cudaCheckpoint: checkpoint.cuda_checkpoint_path,
+    },
     { ...means, isRoot },
   );
   const [sudo, gpu, cudaCheckpoint, criuHindrance, memory, ports, folder, freeMib] = await Promise.all([
     isRoot ? undefined : succeeds(['sudo', '-n', 'true'], means),
     gpuSeen(config, means),
-    cudaCheckpointOf(checkpoint.cuda_checkpoint_path, means),
+    cudaCheckpointOf(checkpoint.cuda_checkpoint_path, isRoot, means),
     criu.hindrance(),
     memoryOfMachine(),
     portsOf(config, models),
@@ -99,11 +103,12 @@ async function gpuSeen(config: Config, means: Means): Promise<GpuSeen> {
   return { kind: 'read', driver: await driverOf(config, means), devices: sight.reading.devices };
 }
 
-async function cudaCheckpointOf(command: string, { programs, processes }: Means): Promise<Machine['cudaCheckpoint']> {
-  const found = await programs.find(command);
+async function cudaCheckpointOf(command: string, isRoot: boolean, means: Means): Promise<Machine['cudaCheckpoint']> {
+  const found = await means.programs.find(command);
   if (found === undefined) return undefined;
-  const { output } = await processes.ask([command, '--help'], ASK_LIMIT_MS);
-  return { path: found.path, acts: output.includes('--action') };
+  const { output } = await means.processes.ask([command, '--help'], ASK_LIMIT_MS);
+  const mayRun = isRoot || (await succeeds(['sudo', '-n', command, '--help'], means));
+  return { path: found.path, acts: output.includes('--action'), mayRun };
 }
 
 /** Every program that models are to be served by; where there are no models yet, those that could be. */
@@ -160,11 +165,12 @@ async function portsOf(config: Config, models: readonly (readonly [string, Model
 function modelSeen(
   name: string,
   model: ModelConfig,
+  config: Config,
   engines: readonly EngineProgram[],
   verdicts: readonly Verdict[],
 ): ModelSeen {
   const { works, accepted } = LEVELS[model.backend];
-  const ofLevels = verdicts.filter(({ level }) => !isOpen(level));
+  const ofLevels = verdicts.filter((verdict) => isInUse(verdict, model, config));
   const [program] = commandOf(model) ?? [];
   const engine = engines.find(({ command }) => command === program);
   return {

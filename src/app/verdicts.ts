@@ -97,7 +97,7 @@ function withoutFailed(
 }
 
 /** Level 4 is tried in two forms; the one that the config uses counts. */
-function isInUse({ level }: Verdict, { backend }: ModelConfig, { checkpoint }: Config): boolean {
+export function isInUse({ level }: Verdict, { backend }: ModelConfig, { checkpoint }: Config): boolean {
   if (isOpen(level)) return false;
   // Without a sleep of its own to go first, both are the same.
   if (backend !== 'vllm_serve') return true;

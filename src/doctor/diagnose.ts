@@ -90,15 +90,18 @@ function cudaFinding({ cudaCheckpoint: found }: Machine): Finding {
   return { what, state: 'good', says: found.path };
 }
 
-function rightsFinding({ isRoot, sudo }: Machine): Finding {
-  if (isRoot) return { what: 'rights', state: 'good', says: 'root' };
-  return sudo === true
-    ? { what: 'rights', state: 'good', says: 'no root, and sudo works without a password' }
-    : {
-        what: 'rights',
-        state: 'note',
-        says: 'neither root nor sudo without a password: levels 3 and 4 need one of them',
-      };
+/** Sudo may be allowed for some programs alone. */
+function rightsFinding({ isRoot, sudo, cudaCheckpoint, criuHindrance }: Machine): Finding {
+  const what = 'rights';
+  if (isRoot) return { what, state: 'good', says: 'root' };
+  if (sudo === true) return { what, state: 'good', says: 'no root, and sudo works without a password' };
+  const runs = [
+    ...(cudaCheckpoint?.mayRun === true ? ['cuda-checkpoint'] : []),
+    ...(criuHindrance === undefined ? ['criu'] : []),
+  ];
+  if (runs.length > 0)
+    return { what, state: 'good', says: `no root, and sudo runs ${runs.join(' and ')} without a password` };
+  return { what, state: 'note', says: 'neither root nor sudo without a password: levels 3 and 4 need one of them' };
 }
 
 function memoryFindings({ memory }: Machine): Finding[] {
@@ -141,10 +144,13 @@ function modelFinding(model: ModelSeen, machine: Machine): ModelFinding {
 const ON_GPU: ReadonlySet<string> = new Set(['vllm_serve', 'sglang', 'exllamav3']);
 
 /** An old cuda-checkpoint knows no actions and freezes one process at a time, which is enough where there is one. */
-function cudaMissing(level: SleepLevel, { cudaCheckpoint: found }: Machine): string[] {
-  if (found === undefined) return ['cuda-checkpoint is not there'];
-  if (found.acts || level !== 'hybrid') return [];
-  return ['cuda-checkpoint with --action is not there'];
+function cudaMissing(level: SleepLevel, { cudaCheckpoint: found, isRoot, sudo }: Machine): string[] {
+  const missing: string[] = [];
+  if (found === undefined) missing.push('cuda-checkpoint is not there');
+  else if (!found.acts && level === 'hybrid') missing.push('cuda-checkpoint with --action is not there');
+  if (!(found?.mayRun ?? (isRoot || sudo === true)))
+    missing.push('it needs root, or sudo without a password for cuda-checkpoint');
+  return missing;
 }
 
 /** What keeps a model from a level here, all of it. */
@@ -164,7 +170,6 @@ function missingFor(level: SleepLevel, model: ModelSeen, machine: Machine): stri
   if (level === 3 || level === 'hybrid') {
     if (machine.gpu.kind !== 'read') missing.push('no GPU can be seen');
     missing.push(...cudaMissing(level, machine));
-    if (!machine.isRoot && machine.sudo !== true) missing.push('it needs root, or sudo without a password');
   }
   return missing;
 }

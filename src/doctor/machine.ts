@@ -7,12 +7,12 @@ export type Machine = {
   /** Name and release of the system. */
   readonly system: string;
   readonly isRoot: boolean;
-  /** Whether sudo works without a password; undefined where it was not needed. */
+  /** Whether sudo runs anything without a password; undefined where it was not needed. */
   readonly sudo: boolean | undefined;
   readonly engines: readonly EngineProgram[];
   readonly gpu: GpuSeen;
-  /** The program for levels 3 and hybrid. `acts`: whether it knows actions, which old ones do not. */
-  readonly cudaCheckpoint: { readonly path: string; readonly acts: boolean } | undefined;
+  /** The program for levels 3 and hybrid. `acts`: whether it knows actions, which old ones do not. `mayRun`: whether it may be run as root. */
+  readonly cudaCheckpoint: { readonly path: string; readonly acts: boolean; readonly mayRun: boolean } | undefined;
   /** Why level 4 cannot work here; undefined: it can. */
   readonly criuHindrance: string | undefined;
   readonly memory: MemorySeen;

@@ -304,6 +304,29 @@ describe('catnap doctor', () => {
     expect([well, code]).toEqual([true, 0]);
   });
 
+  test('judges level 4 as the config has it: by its own way to empty the GPU, and by the verdict on that way', async ({
+    expect,
+    folder,
+    lab,
+    run,
+    skip,
+    validate,
+  }) => {
+    lab.useCriu(await requireCriu({ skip }));
+    const models = { alpha: lab.vllm({}, { sleep_level: 4 }) };
+    lab.ledger.plan({ point: 'criu.dump', kind: 'fail' });
+    const whole = await validate({ ...lab.root, models }, { levels: '4full', cycles: 1 }, { env: lab.env });
+    expect(outcomes(whole.report)).toEqual({ '4full': 'failed' });
+    const doctor = async (more: ConfigInput['checkpoint']) => {
+      const config = writeConfig(folder, { ...lab.root, checkpoint: { ...lab.root.checkpoint, ...more }, models });
+      return (await run(['--config', config, 'doctor'], { env: lab.env })).out;
+    };
+    expect(await doctor({})).toMatch(/^ {2}-> level 4 +can work$/m);
+    expect(await doctor({ sleep_first: 'none' })).toMatch(/^ {2}-> level 4 +cannot work: it failed its validation: /m);
+    const plugin = await doctor({ cuda_driver: 'plugin', cuda_plugin_dir: folder });
+    expect(plugin).toMatch(/^ {2}-> level 4 +cannot work: .*there is no cuda_plugin\.so in /m);
+  });
+
   test('ends with 1 when a model has no engine here', async ({ expect, folder, run }) => {
     const config = writeConfig(folder, { models: { alpha: { model_path: 'a/b', vllm_command: '/no/such/vllm' } } });
     const { code, out } = await run(['--config', config, 'doctor']);

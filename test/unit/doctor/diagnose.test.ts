@@ -4,6 +4,7 @@ import type { Machine, ModelSeen } from '../../../src/doctor/machine.ts';
 import { diagnosisText } from '../../../src/doctor/text.ts';
 
 const vllm = { command: 'vllm', key: 'vllm_command', models: ['alpha'], path: '/usr/bin/vllm', version: '0.29.0' };
+const tool = { path: '/usr/bin/cuda-checkpoint', acts: true, mayRun: true };
 const machine: Machine = {
   version: '1.2.3',
   node: '24.11.1',
@@ -12,7 +13,7 @@ const machine: Machine = {
   sudo: true,
   engines: [vllm],
   gpu: { kind: 'read', driver: '580.95.05', devices: [{ name: 'NVIDIA L40', totalMib: 46_068, freeMib: 44_000 }] },
-  cudaCheckpoint: { path: '/usr/bin/cuda-checkpoint', acts: true },
+  cudaCheckpoint: tool,
   criuHindrance: undefined,
   memory: { totalMib: 64_000, availableMib: 50_000, groupLimitMib: undefined, openFiles: 65_536 },
   ports: [{ key: 'port', port: 3_000, isFree: true }],
@@ -77,13 +78,13 @@ describe('what is told of the machine', () => {
     ['no criu', { criuHindrance: 'sleep level 4 needs criu' }, ['note criu: sleep level 4 needs criu'], true],
     [
       'no rights',
-      { sudo: false },
-      ['note rights: neither root nor sudo without a password: levels 3 and 4 need one of them'],
+      { sudo: false, cudaCheckpoint: { ...tool, mayRun: false }, criuHindrance: 'no' },
+      ['note criu: no', 'note rights: neither root nor sudo without a password: levels 3 and 4 need one of them'],
       true,
     ],
     [
       'an old cuda-checkpoint',
-      { cudaCheckpoint: { path: '/c', acts: false } },
+      { cudaCheckpoint: { path: '/c', acts: false, mayRun: true } },
       ['note cuda-checkpoint: /c knows no --action: it freezes one process at a time'],
       true,
     ],
@@ -132,9 +133,9 @@ describe('what keeps a model from a level', () => {
     expect(levels({}, bare)).toEqual({
       1: '',
       2: '',
-      3: 'this version does not do it for vllm_serve; no GPU can be seen; cuda-checkpoint is not there; it needs root, or sudo without a password',
+      3: 'this version does not do it for vllm_serve; no GPU can be seen; cuda-checkpoint is not there; it needs root, or sudo without a password for cuda-checkpoint',
       hybrid:
-        'this version does not do it for vllm_serve; no GPU can be seen; cuda-checkpoint is not there; it needs root, or sudo without a password',
+        'this version does not do it for vllm_serve; no GPU can be seen; cuda-checkpoint is not there; it needs root, or sudo without a password for cuda-checkpoint',
       4: 'this version does not do it for vllm_serve; no criu',
       5: '',
     });
@@ -144,7 +145,7 @@ describe('what keeps a model from a level', () => {
     expect,
   }) => {
     const all: Partial<ModelSeen> = { allowed: [1, 2, 3, 'hybrid', 4, 5], works: [1, 2, 3, 'hybrid', 4, 5] };
-    expect(levels(all, { cudaCheckpoint: { path: '/c', acts: false } })).toMatchObject({
+    expect(levels(all, { cudaCheckpoint: { path: '/c', acts: false, mayRun: true } })).toMatchObject({
       3: '',
       hybrid: 'cuda-checkpoint with --action is not there',
       4: '',
@@ -154,6 +155,15 @@ describe('what keeps a model from a level', () => {
       4: 'cuda-checkpoint is not there',
     });
     expect(levels({ ...all, backend: 'llama_server' }, { cudaCheckpoint: undefined })).toMatchObject({ 4: '' });
+  });
+
+  test('sudo that is allowed for the tools alone is enough, and each of them needs it', ({ expect }) => {
+    const all: Partial<ModelSeen> = { allowed: [1, 2, 3, 'hybrid', 4, 5], works: [1, 2, 3, 'hybrid', 4, 5] };
+    expect(levels(all, { sudo: false })).toMatchObject({ 3: '', hybrid: '', 4: '' });
+    expect(told({ sudo: false })).toEqual([]);
+    const lacks = 'it needs root, or sudo without a password for cuda-checkpoint';
+    const without = levels(all, { sudo: false, cudaCheckpoint: { ...tool, mayRun: false } });
+    expect(without).toMatchObject({ 3: lacks, hybrid: lacks, 4: lacks });
   });
 
   test('its settings, its version, its verdicts', ({ expect }) => {
