@@ -19,6 +19,7 @@ import type { Verdict } from '../ports/verdicts.ts';
 import { levelOf } from '../validate/judge.ts';
 import { EXIT } from './exit.ts';
 import { commandOf, driverOf, versionOf } from './identity.ts';
+import { absentGpus } from './stages.ts';
 import { isInUse, verdictsThatHold } from './verdicts.ts';
 import { ruledOut } from './ruled-out.ts';
 
@@ -100,7 +101,8 @@ async function succeeds(argv: readonly [string, ...string[]], { processes }: Mea
 async function gpuSeen(config: Config, means: Means): Promise<GpuSeen> {
   const sight = await new NvidiaSmi(config.gpu, { clock: systemClock(), ...means }).read(0);
   if (sight.kind !== 'read') return { kind: sight.kind, reason: sight.reason };
-  return { kind: 'read', driver: await driverOf(config, means), devices: sight.reading.devices };
+  const { devices } = sight.reading;
+  return { kind: 'read', driver: await driverOf(config, means), devices, absent: absentGpus(config, devices) };
 }
 
 async function cudaCheckpointOf(command: string, isRoot: boolean, means: Means): Promise<Machine['cudaCheckpoint']> {

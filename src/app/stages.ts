@@ -73,12 +73,9 @@ export const unsurveyed = (config: Config): readonly Surveyed[] => stagesOf(conf
 
 function surveyed({ name, gpus, counts, capacity, headRoomMib }: StageConfig, devices: readonly GpuDevice[]): Surveyed {
   const found = gpus.map((gpu) => {
-    // The parts of a GPU that is divided are not in the driver's list.
-    if (devices.length === 0 || String(gpu).startsWith('MIG-')) return { name: gpu, device: undefined };
-    const device = devices.find(({ index, uuid }) => gpu === index || gpu === uuid);
-    if (device !== undefined) return { name: gpu, device };
-    const all = devices.map((one) => `${one.index} (${one.uuid})`).join(', ');
-    throw new Error(`stages.${name}.gpus names GPU ${gpu}, and this machine has ${all}`);
+    const absent = absenceOf(gpu, name, devices);
+    if (absent !== undefined) throw new Error(absent);
+    return { name: gpu, device: devices.find(isCalled(gpu)) };
   });
   const known = found.map(({ name: gpu, device }): StageGpu => ({
     name: gpu,
@@ -95,6 +92,22 @@ function surveyed({ name, gpus, counts, capacity, headRoomMib }: StageConfig, de
     throw new Error(`the GPUs of stages.${name} have ${left + headRoom} MiB free, and head_room_mib is ${headRoom}`);
   return { ...stage, counts, capacity: left };
 }
+
+const isCalled =
+  (gpu: GpuName) =>
+  ({ index, uuid }: GpuDevice): boolean =>
+    gpu === index || gpu === uuid;
+
+/** That a GPU which a stage names is not there, in words. The parts of a GPU that is divided are not in the driver's list. */
+function absenceOf(gpu: GpuName, stage: string, devices: readonly GpuDevice[]): string | undefined {
+  if (devices.length === 0 || String(gpu).startsWith('MIG-') || devices.some(isCalled(gpu))) return undefined;
+  const all = devices.map(({ index, uuid }) => `${index} (${uuid})`).join(', ');
+  return `stages.${stage}.gpus names GPU ${gpu}, and this machine has ${all}`;
+}
+
+/** All that stages name and that is not there. */
+export const absentGpus = (config: Config, devices: readonly GpuDevice[]): readonly string[] =>
+  stagesOf(config).flatMap(({ name, gpus }) => gpus.flatMap((gpu) => absenceOf(gpu, name, devices) ?? []));
 
 /** Puts every model on a stage. Throws where one fits on none, with what to change. */
 export function planned(config: Config, stages: readonly Surveyed[], learned: Learned): readonly StagePlan[] {

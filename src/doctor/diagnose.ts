@@ -39,6 +39,11 @@ export function diagnose(machine: Machine, models: readonly ModelSeen[]): Diagno
     { what: 'catnap', state: 'good', says: `${machine.version}, Node ${machine.node}, ${machine.system}` },
     ...machine.engines.map(engineFinding),
     gpuFinding(machine.gpu),
+    ...(machine.gpu.kind === 'read' ? machine.gpu.absent : []).map((says): Finding => ({
+      what: 'stages',
+      state: 'bad',
+      says,
+    })),
     cudaFinding(machine),
     machine.criuHindrance === undefined
       ? { what: 'criu', state: 'good', says: `works here; ${roomText(machine)}` }

@@ -38,6 +38,8 @@ export type GpuSeen =
       readonly kind: 'read';
       readonly driver: string | undefined;
       readonly devices: readonly { readonly name: string; readonly totalMib: number; readonly freeMib: number }[];
+      /** What the config names and that is not there, in words. */
+      readonly absent: readonly string[];
     };
 
 export type MemorySeen = {

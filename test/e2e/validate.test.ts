@@ -327,6 +327,14 @@ describe('catnap doctor', () => {
     expect(plugin).toMatch(/^ {2}-> level 4 +cannot work: .*there is no cuda_plugin\.so in /m);
   });
 
+  test('tells of a GPU that a stage names and that is not there', async ({ expect, folder, lab, run }) => {
+    const stages = { left: { gpus: [0] }, right: { gpus: [7] } };
+    const config = writeConfig(folder, { ...lab.root, stages, models: { alpha: lab.vllm({}, { stage: 'left' }) } });
+    const { code, out } = await run(['--config', config, 'doctor'], { env: lab.env });
+    expect(out).toMatch(/^BAD +stages +stages\.right\.gpus names GPU 7, and this machine has 0 \(GPU-lab-0\)$/m);
+    expect(code).toBe(1);
+  });
+
   test('ends with 1 when a model has no engine here', async ({ expect, folder, run }) => {
     const config = writeConfig(folder, { models: { alpha: { model_path: 'a/b', vllm_command: '/no/such/vllm' } } });
     const { code, out } = await run(['--config', config, 'doctor']);

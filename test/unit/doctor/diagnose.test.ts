@@ -12,7 +12,12 @@ const machine: Machine = {
   isRoot: false,
   sudo: true,
   engines: [vllm],
-  gpu: { kind: 'read', driver: '580.95.05', devices: [{ name: 'NVIDIA L40', totalMib: 46_068, freeMib: 44_000 }] },
+  gpu: {
+    kind: 'read',
+    driver: '580.95.05',
+    devices: [{ name: 'NVIDIA L40', totalMib: 46_068, freeMib: 44_000 }],
+    absent: [],
+  },
   cudaCheckpoint: tool,
   criuHindrance: undefined,
   memory: { totalMib: 64_000, availableMib: 50_000, groupLimitMib: undefined, openFiles: 65_536 },
