@@ -72,6 +72,8 @@ export class CheckpointLevel implements Level {
     const { checkpoints, suspension, own, first } = this.#means;
     const unable = await checkpoints.hindrance();
     if (unable !== undefined) return unable;
+    const ours = this.#means.keeps === 'prepared' ? this.#oursAlone(sleeper) : undefined;
+    if (ours !== undefined) return ours;
     this.#onGpu = await suspension.concerns(sleeper, signal);
     if (!this.#onGpu) return undefined;
     const together = sleeper.ranks > 1 ? this.#together(sleeper) : undefined;
@@ -194,13 +196,20 @@ export class CheckpointLevel implements Level {
   }
 
   async #keep(sleeper: Sleeper, { first, onGpu, checkpoint }: Saved): Promise<void> {
-    const { keeps, own, suspension } = this.#means;
-    // What such an engine has to be given again after its wake is known to this catnap alone.
-    if (keeps === 'no' || own?.remembers === true || sleeper.ranks > 1) return;
+    const { keeps, suspension } = this.#means;
+    if (keeps === 'no' || this.#oursAlone(sleeper) !== undefined) return;
     const { pids, needs } = suspension.frozen;
     const gpu = onGpu ? { pids, needs: Object.fromEntries(needs) } : null;
     const before = { slept: first !== undefined, sample: first?.sample ?? null, gpu };
     await checkpoint.keep({ launched: sleeper.launched, before, prepared: keeps === 'prepared' });
+  }
+
+  /** Why no later catnap could bring it back. */
+  #oursAlone({ name, ranks }: Sleeper): string | undefined {
+    if (ranks > 1) return `${name} runs on ${ranks} GPUs that talk to each other, and such an image is not kept`;
+    return this.#means.own?.remembers === true
+      ? `an image of ${name} with adapters is not kept: which of them it had is known to its own catnap alone`
+      : undefined;
   }
 
   /** Its processes stand still before criu begins, and in such a one the plugin of criu can do nothing; what parts the others drops what they work on. */

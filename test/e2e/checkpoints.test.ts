@@ -222,6 +222,21 @@ test('what was written ahead is an engine on the GPUs of its stage', async ({ ex
   expect(await catnap.told('engine-started')).toMatchObject([{ savedAt: expect.any(String) }]);
 });
 
+test('what no later catnap could bring back is not written ahead, and why is told', async ({
+  expect,
+  run,
+  folder,
+  skip,
+}) => {
+  const lab = new Lab(folder);
+  lab.useCriu(await requireCriu({ skip }));
+  const adapters = { extra_args: ['--enable-lora'], env: { VLLM_ALLOW_RUNTIME_LORA_UPDATING: '1' } };
+  const config = writeConfig(folder, { ...lab.root, models: { alpha: lab.vllm({}, adapters) } });
+  const { code, err } = await run(['--config', config, 'checkpoint', 'alpha'], { env: lab.env });
+  expect([code, err]).toEqual([1, expect.stringContaining('an image of vLLM with adapters is not kept')]);
+  expect(lab.ledger.events('criu')).toEqual([]);
+});
+
 test('where images are kept, an engine on disk outlives its catnap, and comes back once where nothing has changed', async ({
   expect,
   start,
