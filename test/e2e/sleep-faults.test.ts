@@ -125,6 +125,14 @@ const LANES: readonly Lane[] = [
     rows: [['wake', 'sglang.update fail', 'dropped', 'fresh', /update_weights_from_disk: it answered 400.*not match/]],
   },
   {
+    name: 'sglang-frozen',
+    model: (lab) => lab.sglang({ ...SMALL, lagMs: 0 }, { sleep_level: 3 }),
+    rows: [
+      ['asleep', 'nothing', 'suspended', 'same'],
+      ['sleep', 'cuda.checkpoint fail', 'none', 'fresh', /could not checkpoint process/],
+    ],
+  },
+  {
     name: 'tabby',
     model: (lab) => lab.tabby({ weightsMib: 600, cacheMib: 400 }, { sleep_level: 2, env: { LAB_MODEL: 'tabby' } }),
     rows: [
