@@ -46,12 +46,13 @@ export class CudaCheckpoint {
       : `${program} needs root: run catnap as root, or allow it in sudoers without a password`;
   }
 
-  /** Whether locking and freezing are steps of their own; if not, several processes cannot be frozen together. */
+  /** Whether locking and freezing are steps of their own; if not, several processes cannot be frozen together. Rejects where it does not say. */
   async hasSteps(): Promise<boolean> {
     const { program, programs, processes } = this.#means;
     const mark = (await programs.find(program))?.mark ?? '';
     if (this.#steps?.mark !== mark) {
-      const { output } = await processes.ask([program, '--help'], HELP_MS);
+      const { code, output } = await processes.ask([program, '--help'], HELP_MS);
+      if (code === null) throw new DriverError(`${program} --help did not answer`);
       this.#steps = { mark, known: output.includes('--action'), limits: output.includes('--timeout') };
     }
     return this.#steps.known;

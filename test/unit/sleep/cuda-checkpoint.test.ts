@@ -72,3 +72,11 @@ test('a step is bounded by the limit of the way on which it lies', async ({ expe
       `could not ${action} process 7: it did not end within ${secs} s`,
     );
 });
+
+test('what it can do is not concluded from an answer that did not come', async ({ expect }) => {
+  let code: number | null = null;
+  const { cuda } = cudaOn(() => ({ code, output: code === null ? '' : '--toggle --action --timeout' }));
+  await expect(cuda.hasSteps()).rejects.toThrow('cuda-checkpoint --help did not answer');
+  code = 0;
+  expect(await cuda.hasSteps()).toBe(true);
+});
