@@ -29,8 +29,6 @@ type Asked = {
   pid: number | undefined;
 };
 
-/** So many at once go by way of the small process. */
-const MOST = 64;
 /** So long after a limit it must have told how it ended; after that it is stuck itself. */
 const ANSWER_MS = 2_000;
 /** One that did not come to be ready is not tried again sooner. */
@@ -78,7 +76,7 @@ export class Starter {
   async ask(argv: readonly [string, ...string[]], limitMs: number, terms: AskingTerms = {}): Promise<Answer> {
     this.#beThere();
     const { env = inheritedFrom(process.env), signal, watch = () => {} } = terms;
-    if (!this.#isReady || this.#process?.connected !== true || this.#asked.size >= MOST || signal?.aborted === true)
+    if (!this.#isReady || this.#process?.connected !== true || signal?.aborted === true)
       return askProgram(argv, limitMs, terms);
     this.#last += 1;
     const id = this.#last;
@@ -107,7 +105,11 @@ export class Starter {
   /** What it was asked meanwhile is ended, and the small process with it. */
   close(): void {
     this.#isOpen = false;
-    if (this.#process?.connected === true) this.#process.disconnect();
+    const small = this.#process;
+    if (small?.connected !== true) return;
+    small.disconnect();
+    // One that is halted has to go on to see that. One that is not ready may be stuck, as Node is where the system has no room for its threads, and has started nothing yet.
+    small.kill(this.#isReady ? 'SIGCONT' : 'SIGKILL');
   }
 
   #fork(): ChildProcess {

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'vitest';
 import { Starter } from '../../../src/adapters/starter.ts';
 import { killSurvivors, noSurvivors, survivors, testFolder } from '../../helpers/survivors.ts';
@@ -129,6 +130,30 @@ describe('a small process that starts programs', () => {
     await waitFor('the end of the small process', () => !isThere(pid));
     expect(problems).toEqual([]);
     expect(await parent()).toBe(process.pid);
+  });
+
+  test('halted when it is closed, it ends all the same', async ({ expect }) => {
+    const pid = await small();
+    const [answer] = await hanging();
+    process.kill(pid, 'SIGSTOP');
+    starter.close();
+    expect(await answer).toMatchObject({ code: null });
+    await noSurvivors(folder.path);
+    await waitFor('the end of the small process', () => !isThere(pid));
+  });
+
+  test('stuck before it was ready, it ends when it is closed', async () => {
+    const [node, stuck] = [process.execPath, join(folder.path, 'node')];
+    writeFileSync(stuck, '#!/bin/sh\nkill -STOP $$\n', { mode: 0o755 });
+    try {
+      process.execPath = stuck;
+      starter.begin();
+    } finally {
+      process.execPath = node;
+    }
+    await waitFor('the small process', () => survivors(folder.path).length > 0);
+    starter.close();
+    await noSurvivors(folder.path);
   });
 
   test('ends with all it has started when whoever began it is killed', async ({ expect }) => {
