@@ -9,7 +9,7 @@ import { aliasesClash, aliasesLead, defaultModelIsThere, idleTargetIsThere, prel
 import { portsClash, replicasFit, replicasNeedPorts } from './ports.ts';
 import { devicesAreOfTheStage, footprintUnused, modelsHaveRoom, stagesLead, stagesMakeSense } from './room.ts';
 import { impossibleModelTimes, impossibleTimes } from './times.ts';
-import { allDisabled, stallNeverSeen, unusedKeys } from './unused.ts';
+import { allDisabled, stallNeverSeen, unusedKeys, warmupNeverDone } from './unused.ts';
 
 /** What makes a config unusable although every key of it is right. */
 export const CHECKS: readonly Check[] = [
@@ -51,6 +51,7 @@ export const CAUTIONS: readonly Check[] = [
   unusedKeys,
   footprintUnused,
   stallNeverSeen,
+  warmupNeverDone,
   allDisabled,
   keyFitsNothing,
 ];

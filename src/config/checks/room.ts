@@ -178,9 +178,11 @@ export const devicesAreOfTheStage = eachModel((name, model, { config }) => {
       ];
 });
 
-/** A footprint of which there is nothing to take. */
+/** A footprint of which there is nothing to take, and that nothing else goes by. */
 export const footprintUnused = eachModel((name, model, { config }) =>
   config.stages === undefined &&
+  config.policy.host_ram_limit_mib === undefined &&
+  !config.policy.overlap &&
   'footprint' in model &&
   (model.footprint?.gpu_mib ?? 0) > 0 &&
   config.gpu.capacity_mib === undefined

@@ -41,6 +41,13 @@ export const stallNeverSeen = eachModel((name, model, { wrote }) => {
   return [{ path, message }];
 });
 
+/** A sleep to warm up with that the engine is not started for. */
+export const warmupNeverDone = eachModel((name, model) =>
+  'warmup' in model && model.warmup && !model.levels_allowed.includes(1)
+    ? [{ path: ['models', name, 'warmup'], message: 'has no effect, since levels_allowed leaves level 1 out' }]
+    : [],
+);
+
 /** Nobody can be served. */
 export const allDisabled: Check = ({ config: { models } }) => {
   const every = Object.values(models);

@@ -326,6 +326,17 @@ test('what is written and has no effect is a warning', ({ expect }) => {
     'models.a.startup_stall_secs has no effect on "a": its start is over after 600 seconds anyway',
     'models has no model that is enabled: every request is refused',
   ]);
+  const warm = { model_path: 'x', warmup: true, levels_allowed: [2, 5] };
+  expect(warningsOf({ models: { warm, cold: { ...warm, levels_allowed: [1, 5] } } })).toEqual([
+    'models.warm.warmup has no effect, since levels_allowed leaves level 1 out',
+  ]);
+});
+
+test('a footprint has an effect where sleepers are bounded by it, or models may overlap', ({ expect }) => {
+  const models = { a: { ...alpha, footprint: { gpu_mib: 9 } } };
+  expect(warningsOf({ models })).toEqual([expect.stringMatching(/^models\.a\.footprint has no effect/)]);
+  expect(warningsOf({ models, policy: { host_ram_limit_mib: 9 } })).toEqual([]);
+  expect(warningsOf({ models, policy: { overlap: true } })).toEqual([]);
 });
 
 describe('all problems at once', () => {
