@@ -6,6 +6,7 @@ import { DriverError, type Driver } from '../engines/driver.ts';
 import { keptImages } from './checkpoints.ts';
 import { errand, type ErrandMeans } from './errand.ts';
 import { EXIT } from './exit.ts';
+import { commandLimits } from './stage-plan.ts';
 import { ms } from './times.ts';
 import { clearTrialPlace } from './trial-place.ts';
 import { workshopOf } from './workshop.ts';
@@ -63,7 +64,7 @@ async function run(options: CheckpointOptions, means: ErrandMeans, signal: Abort
     for (const request of options.requests) await answered(driver, name, request, model, signal);
     say(`${name}: it is written to disk`);
     const from = means.clock.now();
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(ms(config.sleep_timeout_secs))]);
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(commandLimits(model, config).sleep)]);
     await driver.sleep(4, { epoch: 2, signal: limit });
     const kept = await checkpoints.kept(engine);
     if (kept === undefined) throw new DriverError('its image could not be kept');

@@ -262,19 +262,24 @@ function replicasOf(model: ModelId, { replica_max }: ModelConfig): readonly Engi
   return Array.from({ length: replica_max }, (_, replica) => engineId(model, replica));
 }
 
-function rulesOf(settings: ModelConfig, config: Config, absent: ReadonlyMap<SleepLevel, string>): EngineRules {
-  const { restart } = config;
+/** How long each command of an engine may take, its hooks included. */
+export function commandLimits(settings: ModelConfig, config: Config): EngineRules['limits'] {
   const start = ms(settings.startup_timeout_secs) + MARGIN_MS;
   const hooks = ('hooks' in settings ? settings.hooks : undefined) ?? {};
   const around = (what: 'start' | 'sleep' | 'wake' | 'stop'): number =>
     longestMs(hooks[`before_${what}`]) + longestMs(hooks[`after_${what}`]);
   return {
-    limits: {
-      start: start + around('start'),
-      wake: start + around('wake'),
-      sleep: ms(config.sleep_timeout_secs) + MARGIN_MS + around('sleep'),
-      stop: ms(config.stop_timeout_secs) + MARGIN_MS + around('stop'),
-    },
+    start: start + around('start'),
+    wake: start + around('wake'),
+    sleep: ms(config.sleep_timeout_secs) + MARGIN_MS + around('sleep'),
+    stop: ms(config.stop_timeout_secs) + MARGIN_MS + around('stop'),
+  };
+}
+
+function rulesOf(settings: ModelConfig, config: Config, absent: ReadonlyMap<SleepLevel, string>): EngineRules {
+  const { restart } = config;
+  return {
+    limits: commandLimits(settings, config),
     restart: {
       stableAfterMs: ms(restart.stable_after_secs),
       firstDelayMs: ms(restart.first_delay_secs),

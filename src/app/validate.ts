@@ -25,6 +25,7 @@ import { verdictsOf } from '../validate/verdicts.ts';
 import { errand, type ErrandMeans } from './errand.ts';
 import { EXIT } from './exit.ts';
 import { driverOf, identityOf, versionOf } from './identity.ts';
+import { commandLimits } from './stage-plan.ts';
 import { ms } from './times.ts';
 import { clearTrialPlace, trialPlaceOf, type TrialPlace } from './trial-place.ts';
 import { bookIn } from './verdicts.ts';
@@ -44,7 +45,6 @@ export type ValidateOptions = {
   readonly say: (line: string) => void;
 };
 
-const MARGIN_MS = 5_000;
 const VERSION_MS = 5_000;
 const MIB = 1_048_576;
 const LONGEST_ANSWER_MS = 600_000;
@@ -183,12 +183,13 @@ function driverFor(
 }
 
 function limitsOf(model: ModelConfig, config: Config): TrialLimits {
-  const start = ms(model.startup_timeout_secs) + MARGIN_MS;
+  const { start, sleep, wake, stop } = commandLimits(model, config);
   return {
     startMs: start,
-    sleepMs: ms(config.sleep_timeout_secs) + MARGIN_MS,
-    wakeMs: start,
-    stopMs: ms(config.stop_timeout_secs) + MARGIN_MS,
+    sleepMs: sleep,
+    // At level 5 it is a start, with the hooks of one.
+    wakeMs: Math.max(start, wake),
+    stopMs: stop,
     answerMs: Math.min(ms(model.response_timeout_secs), LONGEST_ANSWER_MS),
     settleMs: ms(config.gpu.free_timeout_secs),
   };

@@ -1,4 +1,5 @@
 import { describe, test } from 'vitest';
+import { commandLimits } from '../../../src/app/stage-plan.ts';
 import { goodConfig, onlyStage, problemsOf, warningsOf } from '../../helpers/config.ts';
 
 const model = (more: object = {}) => ({ backend: 'stub', ...more });
@@ -43,4 +44,13 @@ describe('the room that models take', () => {
       expect.arrayContaining([expect.stringContaining('Did you mean "gpu_mib"?')]),
     );
   });
+});
+
+test('a command of an engine has time for its hooks as well', ({ expect }) => {
+  const hooks = { before_start: { command: ['x'], timeout_secs: 100 }, after_sleep: { url: 'http://127.0.0.1:1/x' } };
+  const config = goodConfig({ models: { a: { model_path: 'x' }, b: { model_path: 'x', hooks } } });
+  const [plain, hooked] = [config.models['a'], config.models['b']].map((one) => one && commandLimits(one, config));
+  expect(hooked?.start).toBeGreaterThanOrEqual((plain?.start ?? 0) + 100_000);
+  expect(hooked?.sleep).toBeGreaterThan(plain?.sleep ?? 0);
+  expect([hooked?.wake, hooked?.stop]).toEqual([plain?.wake, plain?.stop]);
 });
