@@ -57,11 +57,13 @@ async function run(
   const ended = new Promise<number | null>((resolve) => asked.once('exit', resolve));
   watch(pid, ended);
 
-  const code = await unlessCalledOff(within(ended, limitMs), signal);
+  const code = await within(ended, limitMs, signal);
   // Also after its own end, since others of its group may hold its output open.
   signalGroup(pid, 'SIGKILL');
   await within<unknown>(code === undefined ? ended : closed, LATE_MS);
   for (const stream of [stdout, stderr]) stream.destroy();
+  // One that even this did not end hangs in a driver, and nobody waits for it.
+  asked.unref();
   return { code: code ?? null, output: output.text };
 }
 
@@ -79,25 +81,16 @@ class Output {
   }
 }
 
-async function unlessCalledOff<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T | undefined> {
-  if (signal === undefined) return work;
+async function within<T>(promise: Promise<T>, ms: number, signal?: AbortSignal): Promise<T | undefined> {
   const over = Promise.withResolvers<undefined>();
   const give = (): void => over.resolve(undefined);
-  signal.addEventListener('abort', give, { once: true });
-  if (signal.aborted) give();
+  const cancel = clock.at(after(clock.now(), ms), give);
+  signal?.addEventListener('abort', give, { once: true });
+  if (signal?.aborted === true) give();
   try {
-    return await Promise.race([work, over.promise]);
-  } finally {
-    signal.removeEventListener('abort', give);
-  }
-}
-
-async function within<T>(promise: Promise<T>, ms: number): Promise<T | undefined> {
-  const late = Promise.withResolvers<undefined>();
-  const cancel = clock.at(after(clock.now(), ms), () => late.resolve(undefined));
-  try {
-    return await Promise.race([promise, late.promise]);
+    return await Promise.race([promise, over.promise]);
   } finally {
     cancel();
+    signal?.removeEventListener('abort', give);
   }
 }

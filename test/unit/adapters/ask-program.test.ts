@@ -1,6 +1,12 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, test } from 'vitest';
 import { askProgram } from '../../../src/adapters/ask-program.ts';
-import { killSurvivors, noSurvivors, testFolder } from '../../helpers/survivors.ts';
+import { killSurvivors, noSurvivors, survivors, testFolder } from '../../helpers/survivors.ts';
+
+const run = promisify(execFile);
 
 let folder: ReturnType<typeof testFolder>;
 
@@ -53,6 +59,32 @@ describe('asking a program', () => {
 
   test('has no code when a signal ended it', async ({ expect }) => {
     expect(await shell('kill -SEGV $$')).toMatchObject({ code: null });
+  });
+
+  test('waits for nobody who cannot be ended, as one that hangs in a driver', async ({ expect, skip }) => {
+    // Nobody hears of the end of one that is looked at by another, until that one has seen it.
+    const program = [
+      'import ctypes, os, time',
+      'asked = os.getpid()',
+      'if os.fork() == 0:',
+      '    os.setsid()',
+      '    if ctypes.CDLL(None).ptrace(0x4206, asked, None, None) == 0:',
+      `        open('${folder.path}/runs', 'w')`,
+      'time.sleep(600)',
+    ];
+    const script = `
+      import { existsSync } from 'node:fs';
+      import { askProgram } from ${JSON.stringify(new URL('../../../src/adapters/ask-program.ts', import.meta.url).href)};
+      const calling = new AbortController();
+      const look = setInterval(() => existsSync('${folder.path}/runs') && calling.abort(), 20);
+      const python = ['env', 'FOLDER=${folder.path}', 'python3', '-c', ${JSON.stringify(program.join('\n'))}];
+      const { output } = await askProgram(python, 600_000, { signal: calling.signal });
+      clearInterval(look);
+      console.log(output);
+    `;
+    const { stdout } = await run(process.execPath, ['--input-type=module', '-e', script]);
+    if (!existsSync(join(folder.path, 'runs'))) skip(`there is no python3 that may look at another process: ${stdout}`);
+    expect(survivors(folder.path)).not.toEqual([]);
   });
 
   test('says why it could not be started', async ({ expect }) => {
