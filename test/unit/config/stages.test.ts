@@ -119,13 +119,21 @@ describe('stages', () => {
     expect(plansOf(config).map(({ models }) => models)).toEqual([[], ['a']]);
   });
 
-  test('the arguments of vLLM tell on how many GPUs it works', ({ expect }) => {
-    const span = (...extra_args: readonly string[]): number => {
-      const { a } = goodConfig({ models: { a: { backend: 'vllm_serve', model_path: 'm', extra_args } } }).models;
+  test('the arguments of vLLM and SGLang tell on how many GPUs they work', ({ expect }) => {
+    const spanIn = (backend: string, extra_args: readonly string[]): number => {
+      const { a } = goodConfig({ models: { a: { backend, model_path: 'm', extra_args } } }).models;
       return a === undefined ? 0 : spanOf(a);
     };
+    const span = (...extra_args: readonly string[]): number => spanIn('vllm_serve', extra_args);
     const spans = [span(), span('-tp', '4'), span('-tp=4'), span('--tensor-parallel-size=2', '-pp', '2')];
     expect(spans).toEqual([1, 4, 4, 4]);
+    const others = [
+      ['--tp', '2'],
+      ['--tp-size=2', '--pp-size', '2'],
+      ['--tensor-parallel-size', '4'],
+      ['-tp', '2'],
+    ];
+    expect(others.map((args) => spanIn('sglang', args))).toEqual([2, 4, 4, 1]);
   });
 
   test('a kept model stands beside those that are counted', ({ expect }) => {
