@@ -110,6 +110,12 @@ export class Starter {
     small.disconnect();
     // One that is halted has to go on to see that. One that is not ready may be stuck, as Node is where the system has no room for its threads, and has started nothing yet.
     small.kill(this.#isReady ? 'SIGCONT' : 'SIGKILL');
+    // Whoever ends before it leaves it to the first process of the system, which in a container may be a catnap that does not hear of it.
+    small.ref();
+    small.once(
+      'exit',
+      clock.at(after(clock.now(), ANSWER_MS), () => small.unref()),
+    );
   }
 
   #fork(): ChildProcess {

@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, test } from 'vitest';
 import { Starter } from '../../../src/adapters/starter.ts';
 import { killSurvivors, noSurvivors, survivors, testFolder } from '../../helpers/survivors.ts';
@@ -45,6 +47,12 @@ async function hanging(terms: { limitMs?: number; signal?: AbortSignal } = {}): 
   await waitFor('the program', () => existsSync(`${folder.path}/runs`));
   return [answer];
 }
+
+/** For scripts of processes of their own. */
+const IMPORT = `
+  import { Starter } from ${JSON.stringify(new URL('../../../src/adapters/starter.ts', import.meta.url).href)};
+  const starter = new Starter(console.error);
+`;
 
 describe('a small process that starts programs', () => {
   test('is not waited for: until it is there they are started from here', async ({ expect }) => {
@@ -156,10 +164,29 @@ describe('a small process that starts programs', () => {
     await noSurvivors(folder.path);
   });
 
+  test('closed, it ends before whoever began it, who hears of its end', async ({ expect }) => {
+    const script = `
+      ${IMPORT}
+      starter.begin();
+      for (;;) {
+        const { output } = await starter.ask(['sh', '-c', 'echo $PPID'], 60_000);
+        if (Number(output) === process.pid) continue;
+        console.log(output);
+        break;
+      }
+      starter.close();
+    `;
+    const owner = spawn(process.execPath, ['--input-type=module', '-e', script], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const [said] = await Promise.all([text(owner.stdout), once(owner, 'exit')]);
+    expect(Number(said)).toBeGreaterThan(1);
+    expect(isThere(Number(said))).toBe(false);
+  });
+
   test('ends with all it has started when whoever began it is killed', async ({ expect }) => {
     const script = `
-      import { Starter } from ${JSON.stringify(new URL('../../../src/adapters/starter.ts', import.meta.url).href)};
-      const starter = new Starter(console.error);
+      ${IMPORT}
       starter.begin();
       for (;;) {
         const { output } = await starter.ask(['sh', '-c', 'echo $PPID'], 60_000);
