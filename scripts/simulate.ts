@@ -13,6 +13,7 @@ const USAGE = `Runs the decision code in simulated worlds.
   npm run sim -- --seed 0 --count 100000       as many as you like
   npm run sim -- --policy slack --urgency      under another policy; with requests of different urgency
   npm run sim -- --deadlines                   with requests that say how long they wait at the most
+  npm run sim -- --losses                      with sleepers that lose what they are to be woken from
   npm run sim -- --extras                      with what the config may switch on besides: requests that come back after a cut,
                                                models that go deeper when they have nothing to do
   npm run sim -- --reloads                     with the config read again and again
@@ -74,6 +75,7 @@ const { values } = parseArgs({
     policy: { type: 'string', default: 'fifo' },
     urgency: { type: 'boolean', default: false },
     deadlines: { type: 'boolean', default: false },
+    losses: { type: 'boolean', default: false },
     extras: { type: 'boolean', default: false },
     reloads: { type: 'boolean', default: false },
     freezes: { type: 'boolean', default: false },
@@ -90,7 +92,17 @@ const count = wholeNumber('--count', values.count ?? many);
 if (values.help) say(USAGE);
 else if (values.mutants) process.exitCode = await mutants(count);
 else {
-  const { urgency, deadlines, extras, reloads, freezes, overlap, handovers } = values;
-  const kind = { policy: policyNamed(values.policy), urgency, deadlines, extras, reloads, freezes, overlap, handovers };
+  const { urgency, deadlines, losses, extras, reloads, freezes, overlap, handovers } = values;
+  const kind = {
+    policy: policyNamed(values.policy),
+    urgency,
+    deadlines,
+    losses,
+    extras,
+    reloads,
+    freezes,
+    overlap,
+    handovers,
+  };
   process.exitCode = worlds(from, count, kind, values.verbose);
 }

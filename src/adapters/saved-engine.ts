@@ -57,6 +57,7 @@ export class SavedEngine implements Checkpoint {
   readonly #means: SavedMeans;
   #kept: Saved['kept'];
   #gaveWay: string | undefined;
+  #tellGone: () => void = () => {};
   /** Somebody has asked for it, or for its end: it makes room for nobody any more. */
   #isWanted = false;
 
@@ -103,6 +104,11 @@ export class SavedEngine implements Checkpoint {
     return { child: reviving.child, back };
   }
 
+  whenGone(tell: () => void): void {
+    this.#tellGone = tell;
+    if (this.#gaveWay !== undefined) tell();
+  }
+
   async keep({ launched, before, prepared }: Passport): Promise<void> {
     const { criu, programs, onProblem } = this.#means;
     const { image } = this.#saved;
@@ -139,8 +145,9 @@ export class SavedEngine implements Checkpoint {
     const { engine, image } = this.#saved;
     this.#gaveWay = `its image was removed to make room for that of ${to}`;
     this.#want();
-    await image.drop();
     onProblem(`${engine}: ${this.#gaveWay} (checkpoint.images_max_mib); it will be started afresh`);
+    this.#tellGone();
+    await image.drop();
   }
 
   #want(): void {

@@ -54,6 +54,7 @@ async function run(options: CheckpointOptions, means: ErrandMeans, signal: Abort
       spawned: () => {},
       hooked: () => {},
       exited: (_born, reason) => means.warned(`${name}: ${reason}`),
+      lostSleep: () => {},
       warned: (message) => means.warned(`${name}: ${message}`),
     },
   );

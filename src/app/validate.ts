@@ -173,6 +173,7 @@ function driverFor(
     {
       spawned: () => {},
       exited: (_born, reason) => means.warned(`${name}: ${reason}`),
+      lostSleep: () => {},
       warned: (message) => means.warned(`${name}: ${message}`),
       hooked: ({ hook, result, reason }) => {
         if (result === 'failed') means.warned(`${name}: the hook ${hook} ${reason}`);

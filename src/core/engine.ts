@@ -62,6 +62,8 @@ export type EngineEvent =
   | ({ readonly kind: 'command-failed'; readonly epoch: number } & Why)
   /** `born` is the epoch of the start that made the process, so that the exit of an earlier one is not taken for this one's. */
   | { readonly kind: 'process-exited'; readonly born: number; readonly reason: string }
+  /** What it was to be woken from is gone, and nothing of it runs: its image has made room for another. */
+  | { readonly kind: 'sleep-lost'; readonly born: number }
   /** The watchdog's verdict on an engine that is awake and does not answer. */
   | { readonly kind: 'unresponsive'; readonly born: number; readonly reason: string }
   | { readonly kind: 'time-passed' };
@@ -162,6 +164,10 @@ export function stepEngine(engine: Engine, event: EngineEvent, now: Millis, rule
       return event.epoch === engine.epoch ? commandFailed(engine, whyOf(event), now, rules) : still(engine);
     case 'process-exited':
       return event.born === engine.born ? processLost(engine, event, now, rules) : still(engine);
+    case 'sleep-lost':
+      return event.born === engine.born && (engine.phase.kind === 'asleep' || engine.phase.kind === 'falling-asleep')
+        ? stop(engine, undefined, now, rules)
+        : still(engine);
     case 'unresponsive':
       return event.born === engine.born && engine.phase.kind === 'awake'
         ? fail(engine, 'awake', { reason: event.reason }, now, rules)

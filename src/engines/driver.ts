@@ -93,6 +93,8 @@ export interface DriverEvents {
   spawned(running: Running): void;
   /** The process with this epoch of birth, once ready, ended without a stop of ours. */
   exited(born: number, reason: string): void;
+  /** It sleeps, and there is no way back but a fresh start: what it was to be woken from is gone. Who took that has told why. */
+  lostSleep(born: number): void;
   /** Something an operator should know that fails nothing: an own stop command that failed. */
   warned(message: string): void;
   /** A hook of the operator's has been run. */

@@ -173,6 +173,10 @@ export class Life implements Sleeper {
     else this.takeBack(this.#child);
   }
 
+  lostSleep(): void {
+    this.#means.events.lostSleep(this.#terms.born);
+  }
+
   /** Another catnap looks after it from now on. Connections to it go on. */
   release(): HandedProcess {
     this.#watched = false;

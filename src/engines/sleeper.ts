@@ -33,6 +33,8 @@ export interface Sleeper {
   letGo(): void;
   /** This process is the engine from now on: one that was restored, or the one that was let go and goes on after all. */
   takeBack(child: Child): void;
+  /** What it was to be woken from is gone. */
+  lostSleep(): void;
 }
 
 export type CallTerms = Pick<EngineCall, 'method' | 'json' | 'limitMs' | 'headers' | 'onLine'> & {

@@ -36,6 +36,8 @@ export interface Checkpoint {
   release(): HandedImage;
   /** Begins to bring it back. Rejects when that cannot even begin: a process number or the port is taken, the image was changed. */
   restore(signal: AbortSignal): Promise<Returning>;
+  /** Tells when it has made room for another image, and can be brought back no more. */
+  whenGone(tell: () => void): void;
   /** Lets it outlive this catnap, for a later one that starts the same. Never rejects: what cannot be kept is told. */
   keep(passport: Passport): Promise<void>;
   /** It is not needed any more, and so removed, but for what was kept on purpose. Never rejects: what stays behind is told, and gone with the next start. */

@@ -152,6 +152,7 @@ export class EngineActor {
     return makeDriver({
       spawned: (running) => this.#report({ kind: 'engine-started', engine, model, ...running }),
       exited: (born, reason) => this.#mailbox.post({ event: { kind: 'process-exited', born, reason } }),
+      lostSleep: (born) => this.#mailbox.post({ event: { kind: 'sleep-lost', born } }),
       warned: (message) => this.#report({ kind: 'warned', message: `${engine}: ${message}` }),
       hooked: (end) => this.#report({ kind: 'hook-ended', engine, model, ...end }),
     });

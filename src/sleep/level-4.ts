@@ -187,6 +187,7 @@ export class CheckpointLevel implements Level {
     if (frozen !== undefined) suspension.recall(frozenOf(frozen));
     const checkpoint = await checkpoints.adopt(sleeper.child, sleeper, disk.image);
     this.#saved = { checkpoint, first: disk.slept ? first : undefined, onGpu: disk.onGpu };
+    checkpoint.whenGone(() => sleeper.lostSleep());
   }
 
   async discard(): Promise<void> {
@@ -258,6 +259,7 @@ export class CheckpointLevel implements Level {
         throw reasonOf(signal);
       }
       this.#saved = { ...before, checkpoint };
+      checkpoint.whenGone(() => sleeper.lostSleep());
       // Nobody who starts later has the other ends of its connections.
       if (!open) await this.#keep(sleeper, this.#saved);
     } catch (error) {

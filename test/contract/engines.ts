@@ -91,6 +91,7 @@ export const test = base.extend<{ engines: Engines }>({
             spawned: () => {},
             hooked: () => {},
             exited: (born, reason) => void engine.exits.push({ born, reason }),
+            lostSleep: () => {},
             warned: (message) => void engine.warnings.push(message),
           },
         );

@@ -149,7 +149,11 @@ test('where only one fits, the one that has been on disk makes room, and is star
   expect((await catnap.told('warned')).map(({ message }) => message)).toEqual([
     expect.stringMatching(/^alpha#0: its image was removed to make room for that of beta#0/),
   ]);
+  // Nobody is told that it sleeps, and its start is no wake that failed.
+  await waitFor('alpha to be off', async () => (await catnap.model('alpha')).engines[0]?.phase === 'off');
+  expect((await catnap.model('alpha')).residency).toBe('none');
   expect(await say(catnap, 'alpha')).toMatchObject({ text, cached: 0 });
+  expect(await reasons(catnap)).toEqual([]);
 });
 
 test('without criu an engine is stopped, and what to install is told', async ({ expect, start, disk }) => {

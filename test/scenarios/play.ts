@@ -111,6 +111,10 @@ export class Play implements Hooks {
         return this.#each(line, (id) => this.#lose(id, 'process-exited', line, 0));
       case 'late-exit':
         return this.#each(line, (id) => this.#lose(id, 'process-exited', line, 1));
+      case 'lose-sleep':
+        return this.#each(line, (id) => this.#lose(id, 'sleep-lost', line, 0));
+      case 'late-lose-sleep':
+        return this.#each(line, (id) => this.#lose(id, 'sleep-lost', line, 1));
       case 'unresponsive':
         return this.#each(line, (id) => this.#lose(id, 'unresponsive', line, 0));
       case 'late-unresponsive':
@@ -302,9 +306,9 @@ export class Play implements Hooks {
   }
 
   /** `earlier` says that it is not about the process that runs now. */
-  #lose(id: EngineId, kind: 'process-exited' | 'unresponsive', line: Line, earlier: number): void {
+  #lose(id: EngineId, kind: 'process-exited' | 'sleep-lost' | 'unresponsive', line: Line, earlier: number): void {
     const born = this.#playing.engine(id).born - earlier;
-    this.#playing.step(id, { kind, born, reason: line.rest });
+    this.#playing.step(id, kind === 'sleep-lost' ? { kind, born } : { kind, born, reason: line.rest });
   }
 
   /** `a` is every engine of a that has something to do, or all of them; `a#1` is one. */

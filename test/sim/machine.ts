@@ -31,6 +31,7 @@ export class Machine {
   /** Something of it may still run, and take memory, until a stop has proven it gone. */
   #process: { readonly born: number; leads: boolean } | undefined;
   #order: Order | undefined;
+  #sleeps = false;
   /** How many more stops will not work. */
   #stubborn = 0;
 
@@ -39,6 +40,7 @@ export class Machine {
     const { before } = options;
     if (before === undefined) return;
     // Its start was the first command of an engine that is handed over.
+    this.#sleeps = before.#sleeps;
     if (before.#process !== undefined) this.#process = { born: 1, leads: before.#process.leads };
     this.#stubborn = before.#stubborn;
   }
@@ -102,6 +104,14 @@ export class Machine {
     if (process === undefined || !process.leads) return;
     process.leads = false;
     this.#notice(process.born, reason);
+  }
+
+  /** What it sleeps in is lost: nothing of it runs, and nothing will. */
+  loseSleep(late: number): void {
+    const process = this.#process;
+    if (!this.#sleeps || this.#order !== undefined || process?.leads !== true) return;
+    process.leads = false;
+    this.#options.in(late, () => this.#options.tell({ kind: 'sleep-lost', born: process.born }));
   }
 
   #start(order: Order): void {
@@ -173,6 +183,7 @@ export class Machine {
       if (process !== undefined && random.chance(0.5)) this.#notice(process.born, 'it was stopped');
       this.#process = undefined;
     }
+    this.#sleeps = command.kind === 'sleep';
     if (command.kind === 'start' || command.kind === 'wake') hold?.hasAll();
     else hold?.hasNothing();
     const ms = this.#options.now() - since;

@@ -74,6 +74,8 @@ export type WorldPlan = {
   readonly steered: boolean;
   /** Whether the config is read again and again. */
   readonly reloads: boolean;
+  /** Whether what engines sleep in is lost now and then. */
+  readonly losses: boolean;
   readonly jumps: number;
   /** Undefined where nobody may come in before others have gone. */
   readonly memory: MemoryPlan | undefined;
@@ -117,6 +119,7 @@ export function drawPlan(seed: number, policy: PolicyName = 'fifo', urgency = fa
     steered,
     memory: undefined,
     reloads: false,
+    losses: false,
     faults: drawFaults(random, healthy),
     extras: drawExtras(seed, names, extras),
     spanMs,
@@ -210,9 +213,18 @@ export function anyModel({ models }: Pick<WorldPlan, 'models'>, random: Random):
 }
 
 /** Whether nothing but clients disturbs it. */
-export function isHealthy({ faults, crashes, verdicts, orders, jumps, shutdowns, reloads }: WorldPlan): boolean {
+export function isHealthy({
+  faults,
+  crashes,
+  verdicts,
+  orders,
+  jumps,
+  shutdowns,
+  reloads,
+  losses,
+}: WorldPlan): boolean {
   const quiet = crashes + verdicts + orders + jumps + shutdowns.length === 0;
-  return quiet && !reloads && Object.values(faults).every((rate) => rate === 0);
+  return quiet && !reloads && !losses && Object.values(faults).every((rate) => rate === 0);
 }
 
 function drawModel(random: Random, n: number, heaviest: number, seed: number): ModelPlan {

@@ -10,13 +10,14 @@ const CORE = fileURLToPath(new URL('../../src/core', import.meta.url));
 
 /** The worlds in which a mutant shows. */
 export const kindOf = (
-  { policy, urgency, deadlines, extras, reloads, freezes, overlap, handovers }: Mutant,
+  { policy, urgency, deadlines, losses, extras, reloads, freezes, overlap, handovers }: Mutant,
   core: CoreUnderTest,
 ): Kind => ({
   core,
   ...(policy === undefined ? {} : { policy }),
   ...(urgency === undefined ? {} : { urgency }),
   ...(deadlines === undefined ? {} : { deadlines }),
+  ...(losses === undefined ? {} : { losses }),
   ...(extras === undefined ? {} : { extras }),
   ...(reloads === undefined ? {} : { reloads }),
   ...(freezes === undefined ? {} : { freezes }),

@@ -10,6 +10,7 @@ const Corpus = z.array(
     policy: z.enum(POLICY_NAMES).exactOptional(),
     urgency: z.boolean().exactOptional(),
     deadlines: z.boolean().exactOptional(),
+    losses: z.boolean().exactOptional(),
     extras: z.boolean().exactOptional(),
     reloads: z.boolean().exactOptional(),
     freezes: z.boolean().exactOptional(),

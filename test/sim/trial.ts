@@ -34,7 +34,7 @@ export function firstFailure(from: number, count: number, options: Kind = {}): F
 /** What a person needs to look into it: the end of its story, or all of it. */
 export function explain({ seed, kind, reason, transcript }: Failure, whole = false): string {
   const policy = kind.policy === undefined ? '' : ` --policy ${kind.policy}`;
-  const flags = (['urgency', 'deadlines', 'extras', 'reloads', 'freezes', 'overlap', 'handovers'] as const)
+  const flags = (['urgency', 'deadlines', 'losses', 'extras', 'reloads', 'freezes', 'overlap', 'handovers'] as const)
     .filter((flag) => kind[flag] === true)
     .map((flag) => ` --${flag}`);
   const replay = `replay: npm run sim -- --seed ${seed}${policy}${flags.join('')} --verbose`;

@@ -15,6 +15,8 @@ export type WorldOptions = {
   readonly urgency?: boolean;
   /** Whether some requests say how long they wait at the most. */
   readonly deadlines?: boolean;
+  /** Whether what engines sleep in is lost now and then. */
+  readonly losses?: boolean;
   /** Whether there is what the config may switch on besides. */
   readonly extras?: boolean;
   /** Whether the config is read again and again while all this happens. */

@@ -33,6 +33,16 @@ describe('every promise holds where requests say how long they wait', () => {
   });
 });
 
+describe('every promise holds where sleepers lose what they are to be woken from', () => {
+  test.for([{}, { policy: 'cost_aware', extras: true, overlap: true }, { handovers: true, reloads: true }] as const)(
+    '%o',
+    (more, { expect }) => {
+      const failure = firstFailure(0, SOME, { losses: true, ...more });
+      expect(failure, failure && explain(failure)).toBeUndefined();
+    },
+  );
+});
+
 describe('every promise holds with what the config may switch on besides', () => {
   for (const policy of POLICY_NAMES) {
     test(`under ${policy}`, ({ expect }) => {

@@ -11,6 +11,7 @@ import { realCore } from './core-under-test.ts';
 import { rulesOf } from './extras.ts';
 import { Handovers } from './handovers.ts';
 import { Hold } from './hold.ts';
+import { loseSleeps } from './losses.ts';
 import { Looks } from './looks.ts';
 import { Machine } from './machine.ts';
 import { withFreezing } from './freezing.ts';
@@ -63,8 +64,8 @@ class World implements Hooks {
   readonly #later = (ms: number, run: () => void): void => this.#in(ms, run);
 
   constructor(seed: number, options: WorldOptions) {
-    const { core = realCore, policy = 'fifo', urgency, extras, reloads = false, say } = options;
-    const drawn = { ...drawPlan(seed, policy, urgency, extras), reloads };
+    const { core = realCore, policy = 'fifo', urgency, extras, reloads = false, losses = false, say } = options;
+    const drawn = { ...drawPlan(seed, policy, urgency, extras), reloads, losses };
     const frozen = options.freezes === true && policy === 'slack' ? withFreezing(drawn, seed) : drawn;
     const plan = options.overlap === true ? withMemory(frozen, seed) : frozen;
     const random = new Random(seed ^ 0x5bd1e995);
@@ -84,6 +85,7 @@ class World implements Hooks {
     for (const model of models) this.#equip(model);
     this.#looks = plan.memory && new Looks(this, plan.memory, this.#sizes, this.#later);
     this.#checkers = allCheckers(this);
+    if (losses) loseSleeps(seed, plan.spanMs, this.#later, () => this.#machines.values());
   }
 
   run(): Story {

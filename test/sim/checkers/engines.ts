@@ -39,7 +39,7 @@ export class EnginesChecker implements Checker {
     must(ends, `${id} shall be off and goes on ${phase.kind}`);
   }
 
-  /** One that sleeps goes deeper only where it is told to, and then as deep at least. */
+  /** One that sleeps goes deeper only where it is told to, and then as deep at least, or to its end where there is nothing left to wake it from. */
   #goesOnFromSleep(
     id: EngineId,
     before: Engine,
@@ -50,7 +50,8 @@ export class EnginesChecker implements Checker {
     const slept = was.kind === 'asleep' || (was.kind === 'falling-asleep' && event.kind === 'command-done');
     if (!slept || (phase.kind !== 'falling-asleep' && phase.kind !== 'stopping')) return;
     const told = goal.kind === 'off' || (goal.kind === 'asleep' && isDeeper(goal.level, was.level));
-    must(told, `${id} sleeps at level ${was.level}, and goes deeper unasked`);
+    const nothingLeft = event.kind === 'sleep-lost' && phase.kind === 'stopping';
+    must(told || nothingLeft, `${id} sleeps at level ${was.level}, and goes deeper unasked`);
     const enough = phase.kind === 'stopping' || (goal.kind === 'asleep' && !isDeeper(goal.level, phase.level));
     must(enough, `${id} goes less deep than it is told`);
   }
@@ -121,6 +122,7 @@ function isLate(event: EngineEvent, before: Engine): boolean {
     case 'command-failed':
       return event.epoch !== before.epoch;
     case 'process-exited':
+    case 'sleep-lost':
     case 'unresponsive':
       return event.born !== before.born;
     case 'goal-set':

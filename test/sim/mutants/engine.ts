@@ -9,6 +9,22 @@ export const ENGINE: readonly Mutant[] = [
     'return event.epoch === engine.epoch ? commandFailed(',
     'return true ? commandFailed(',
   ),
+  {
+    ...engine(
+      'a loss of another sleep counts',
+      "event.born === engine.born && (engine.phase.kind === 'asleep'",
+      "(engine.phase.kind === 'asleep'",
+    ),
+    losses: true,
+  },
+  {
+    ...engine(
+      'a lost sleep is let be',
+      "case 'sleep-lost':\n      return event.born === engine.born &&",
+      "case 'sleep-lost':\n      return false &&",
+    ),
+    losses: true,
+  },
   engine('any exit counts', 'return event.born === engine.born ? processLost(', 'return true ? processLost('),
   engine('a verdict on another process counts', 'event.born === engine.born && engine.phase', 'engine.phase'),
   engine('the birth is not noted', 'engine: { ...step.engine, born: step.engine.epoch }', 'engine: step.engine'),

@@ -25,7 +25,7 @@ const ALPHA: ModelId = modelId('alpha');
 const noMachine: Machine = { isRoot: true, mapsGpu: async () => [], availableMib: async () => undefined };
 const noGpu: Gpu = { read: async () => ({ kind: 'absent', reason: 'there is no GPU here' }) };
 
-type Told = { readonly exited: [number, string][]; readonly warned: string[] };
+type Told = { readonly exited: [number, string][]; readonly warned: string[]; readonly lost: number[] };
 
 type Setting = {
   root?: object;
@@ -46,7 +46,7 @@ export function oneEngine(
   const http = new ScriptedHttp(clock);
   const programs = new Map<string, Program | undefined>();
   const files = new Map<string, Readonly<Record<string, string>>>();
-  const told: Told = { exited: [], warned: [] };
+  const told: Told = { exited: [], warned: [], lost: [] };
   const loaded = configFrom({ state_dir: '/tmp/never-used', ...root, models: { alpha } }, 'test', {}, {});
   const config = loaded.kind === 'loaded' ? loaded.config : undefined;
   const model = config?.models[ALPHA];
@@ -96,6 +96,7 @@ export function oneEngine(
       spawned: () => {},
       hooked: () => {},
       exited: (born, reason) => void told.exited.push([born, reason]),
+      lostSleep: (born) => void told.lost.push(born),
       warned: (message) => void told.warned.push(message),
     },
   );

@@ -194,6 +194,17 @@ test('a stop of an engine on disk removes it, whoever has its port by then', asy
   expect(checkpoints.did).toEqual(['save', 'drop']);
 });
 
+test('that its image has made room for another is told, of the engine that slept in it', async ({ expect }) => {
+  const { driver, told, clock, checkpoints } = await awake();
+  await driver.sleep(4, order(2).order);
+  expect(told.lost).toEqual([]);
+  checkpoints.loseImage();
+  expect(told.lost).toEqual([1]);
+  const stop = watched(driver.stop(order(3).order));
+  await clock.advance(1);
+  expect(stop.end?.kind).toBe('done');
+});
+
 test('a save that ends after it was given up leaves nothing on disk', async ({ expect }) => {
   const { driver, clock, checkpoints } = await awake();
   const { order: given, withdraw } = order(2);
@@ -229,6 +240,7 @@ describe('an image that an earlier catnap has kept', () => {
         return { child: checkpoints.returned, back: checkpoints.back };
       },
       drop: async () => void did.push('drop'),
+      whenGone: () => undefined,
       keep: async () => undefined,
     };
     const image: KeptImage = {

@@ -10,6 +10,8 @@ export class ScriptedCheckpoints implements Checkpoints {
   readonly gpuMib: number[] = [];
   left: KeptImage | undefined;
   hinders: string | undefined;
+  /** What it sleeps in makes room for another. */
+  loseImage: () => void = () => undefined;
   onSave: () => void = () => undefined;
   onRestore: () => void = () => undefined;
   onBegin: Promise<void> = Promise.resolve();
@@ -46,6 +48,7 @@ export class ScriptedCheckpoints implements Checkpoints {
         this.onRestore();
         return { child: this.returned, back: this.back };
       },
+      whenGone: (tell) => void (this.loseImage = tell),
       drop: async () => void this.did.push('drop'),
       keep: async (passport) => void this.passports.push(passport),
     };
