@@ -13,14 +13,16 @@ type Memory = {
   readonly availableMib: number;
   readonly groupLimitMib: number | undefined;
   readonly openFiles: number | undefined;
+  readonly processNumbers: number | undefined;
 };
 
 /** Main memory, and how much of it and of files this process may have. */
 export async function memoryOfMachine(): Promise<Memory> {
-  const [meminfo, group, limits] = await Promise.all([
+  const [meminfo, group, limits, numbers] = await Promise.all([
     textOf('/proc/meminfo'),
     textOf('/sys/fs/cgroup/memory.max'),
     textOf('/proc/self/limits'),
+    textOf('/proc/sys/kernel/pid_max'),
   ]);
   const available = /^MemAvailable:\s+(\d+) kB/m.exec(meminfo)?.[1];
   const files = /^Max open files\s+(\d+)/m.exec(limits)?.[1];
@@ -30,6 +32,7 @@ export async function memoryOfMachine(): Promise<Memory> {
     availableMib: Math.round(available === undefined ? freemem() / MIB : Number(available) / 1_024),
     groupLimitMib: limit === undefined ? undefined : Math.round(Number(limit) / MIB),
     openFiles: files === undefined ? undefined : Number(files),
+    processNumbers: numbers === '' ? undefined : Number(numbers),
   };
 }
 

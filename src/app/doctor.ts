@@ -102,7 +102,25 @@ async function gpuSeen(config: Config, means: Means): Promise<GpuSeen> {
   const sight = await new NvidiaSmi(config.gpu, { clock: systemClock(), ...means }).read(0);
   if (sight.kind !== 'read') return { kind: sight.kind, reason: sight.reason };
   const { devices } = sight.reading;
-  return { kind: 'read', driver: await driverOf(config, means), devices, absent: absentGpus(config, devices) };
+  const [driver, modes] = await Promise.all([driverOf(config, means), modesOf(config, means)]);
+  return { kind: 'read', driver, devices, ...modes, absent: absentGpus(config, devices) };
+}
+
+/** Where the driver does not tell there is nothing to be said against it. */
+async function modesOf({ gpu }: Config, { processes }: Means): Promise<{ forgets: boolean; isSplit: boolean }> {
+  const query = '--query-gpu=persistence_mode,mig.mode.current';
+  const asked = await processes.ask([gpu.nvidia_smi_path, query, '--format=csv,noheader,nounits'], ASK_LIMIT_MS);
+  const rows =
+    asked.code === 0
+      ? asked.output
+          .trim()
+          .split('\n')
+          .map((line) => line.split(', '))
+      : [];
+  return {
+    forgets: rows.some(([persistence]) => persistence === 'Disabled'),
+    isSplit: rows.some(([, mig]) => mig === 'Enabled'),
+  };
 }
 
 async function cudaCheckpointOf(command: string, isRoot: boolean, means: Means): Promise<Machine['cudaCheckpoint']> {

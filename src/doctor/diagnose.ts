@@ -32,6 +32,8 @@ export type Diagnosis = {
 /** Below this a busy proxy runs out of connections. */
 const FEW_FILES = 1_024;
 const LITTLE_MIB = 1_024;
+/** An engine has dozens of threads, each with a number, so a busy machine is soon through with the 32,768 of old defaults. */
+const MANY_NUMBERS = 131_072;
 
 /** What the machine means for the models. Nothing here looks at anything itself. */
 export function diagnose(machine: Machine, models: readonly ModelSeen[]): Diagnosis {
@@ -39,6 +41,7 @@ export function diagnose(machine: Machine, models: readonly ModelSeen[]): Diagno
     { what: 'catnap', state: 'good', says: `${machine.version}, Node ${machine.node}, ${machine.system}` },
     ...machine.engines.map(engineFinding),
     gpuFinding(machine.gpu),
+    ...modeFindings(machine.gpu),
     ...(machine.gpu.kind === 'read' ? machine.gpu.absent : []).map((says): Finding => ({
       what: 'stages',
       state: 'bad',
@@ -87,6 +90,18 @@ function gpuFinding(gpu: GpuSeen): Finding {
   return { what: 'GPU', state: 'good', says: `driver ${gpu.driver ?? 'unknown'}; ${each.join('; ')}` };
 }
 
+/** What speaks against suspending on a GPU that is there. */
+function modeFindings(gpu: GpuSeen): Finding[] {
+  if (gpu.kind !== 'read') return [];
+  const forgets =
+    'is off: cuda-checkpoint may end the processes it is to suspend (levels 3, hybrid and 4); nvidia-smi -pm 1 puts it on';
+  const isSplit = 'is on: cuda-checkpoint cannot suspend what runs on a part of a GPU (levels 3, hybrid and 4)';
+  return [
+    ...(gpu.forgets ? [{ what: 'persistence mode', state: 'note', says: forgets } as const] : []),
+    ...(gpu.isSplit ? [{ what: 'MIG', state: 'note', says: isSplit } as const] : []),
+  ];
+}
+
 function cudaFinding({ cudaCheckpoint: found }: Machine): Finding {
   const what = 'cuda-checkpoint';
   if (found === undefined) return { what, state: 'note', says: 'was not found (checkpoint.cuda_checkpoint_path)' };
@@ -110,7 +125,7 @@ function rightsFinding({ isRoot, sudo, cudaCheckpoint, criuHindrance }: Machine)
 }
 
 function memoryFindings({ memory }: Machine): Finding[] {
-  const { totalMib, availableMib, groupLimitMib, openFiles } = memory;
+  const { totalMib, availableMib, groupLimitMib, openFiles, processNumbers } = memory;
   const limit = groupLimitMib === undefined ? '' : `; the control group allows ${groupLimitMib} MiB`;
   const says = `${availableMib} of ${totalMib} MiB available${limit}`;
   const findings: Finding[] = [{ what: 'memory', state: availableMib < LITTLE_MIB ? 'note' : 'good', says }];
@@ -119,6 +134,12 @@ function memoryFindings({ memory }: Machine): Finding[] {
       what: 'open files',
       state: 'note',
       says: `${openFiles} at most (ulimit -n): few for many connections`,
+    });
+  if (processNumbers !== undefined && processNumbers < MANY_NUMBERS)
+    findings.push({
+      what: 'process numbers',
+      state: 'note',
+      says: `${processNumbers} (kernel.pid_max): what comes back from disk (level 4) may find its own taken; sysctl kernel.pid_max=4194304 gives more`,
     });
   return findings;
 }

@@ -38,6 +38,9 @@ export type GpuSeen =
       readonly kind: 'read';
       readonly driver: string | undefined;
       readonly devices: readonly { readonly name: string; readonly totalMib: number; readonly freeMib: number }[];
+      /** Whether any of them forgets its driver between two uses, and whether any is split (MIG). */
+      readonly forgets: boolean;
+      readonly isSplit: boolean;
       /** What the config names and that is not there, in words. */
       readonly absent: readonly string[];
     };
@@ -48,6 +51,8 @@ export type MemorySeen = {
   /** What the control group allows; undefined: no limit, or none is known. */
   readonly groupLimitMib: number | undefined;
   readonly openFiles: number | undefined;
+  /** How many there are before they come round again. */
+  readonly processNumbers: number | undefined;
 };
 
 export type PortSeen = { readonly key: string; readonly port: number; readonly isFree: boolean };

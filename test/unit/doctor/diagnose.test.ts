@@ -1,4 +1,4 @@
-import { describe, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { diagnose } from '../../../src/doctor/diagnose.ts';
 import type { Machine, ModelSeen } from '../../../src/doctor/machine.ts';
 import { diagnosisText } from '../../../src/doctor/text.ts';
@@ -16,11 +16,19 @@ const machine: Machine = {
     kind: 'read',
     driver: '580.95.05',
     devices: [{ name: 'NVIDIA L40', totalMib: 46_068, freeMib: 44_000 }],
+    forgets: false,
+    isSplit: false,
     absent: [],
   },
   cudaCheckpoint: tool,
   criuHindrance: undefined,
-  memory: { totalMib: 64_000, availableMib: 50_000, groupLimitMib: undefined, openFiles: 65_536 },
+  memory: {
+    totalMib: 64_000,
+    availableMib: 50_000,
+    groupLimitMib: undefined,
+    openFiles: 65_536,
+    processNumbers: 4_194_304,
+  },
   ports: [{ key: 'port', port: 3_000, isFree: true }],
   stateDir: { path: '/var/lib/catnap', fault: undefined, heldBy: undefined },
   imagesDir: { path: '/var/lib/images', freeMib: 100_000 },
@@ -80,6 +88,24 @@ describe('what is told of the machine', () => {
       ['bad GPU: nvidia-smi ended with code 9'],
       false,
     ],
+    [
+      'GPUs on which nothing can be suspended safely',
+      {
+        gpu: {
+          kind: 'read',
+          driver: '580',
+          devices: [{ name: 'NVIDIA A100', totalMib: 40_000, freeMib: 40_000 }],
+          forgets: true,
+          isSplit: true,
+          absent: [],
+        },
+      },
+      [
+        expect.stringMatching(/^note persistence mode: is off: .*nvidia-smi -pm 1/),
+        expect.stringMatching(/^note MIG: is on: /),
+      ],
+      true,
+    ],
     ['no criu', { criuHindrance: 'sleep level 4 needs criu' }, ['note criu: sleep level 4 needs criu'], true],
     [
       'no rights',
@@ -94,11 +120,12 @@ describe('what is told of the machine', () => {
       true,
     ],
     [
-      'little memory, few files',
-      { memory: { totalMib: 2_000, availableMib: 300, groupLimitMib: 512, openFiles: 256 } },
+      'little memory, few files, few process numbers',
+      { memory: { totalMib: 2_000, availableMib: 300, groupLimitMib: 512, openFiles: 256, processNumbers: 32_768 } },
       [
         'note memory: 300 of 2000 MiB available; the control group allows 512 MiB',
         'note open files: 256 at most (ulimit -n): few for many connections',
+        expect.stringMatching(/^note process numbers: 32768 \(kernel\.pid_max\): .*; sysctl kernel\.pid_max=4194304/),
       ],
       true,
     ],
