@@ -81,9 +81,10 @@ export function levelMaker(
     const levels: Level[] = [];
     if (own !== undefined && allowed.includes(1)) levels.push(level1(own));
     if (own !== undefined && allowed.includes(2)) levels.push(level2(own, hearing));
-    const suspension = new Suspension({ cuda, gpu, machine, room, freeMs });
+    const hasHybrid = own !== undefined && allowed.includes('hybrid');
+    const suspension = new Suspension({ cuda, gpu, machine, room, freeMs, hasHybrid });
     if (allowed.includes(3)) levels.push(level3(suspension, own));
-    if (own !== undefined && allowed.includes('hybrid')) levels.push(hybrid(own, suspension, hearing));
+    if (hasHybrid) levels.push(hybrid(own, suspension, hearing));
     if (allowed.includes(4)) {
       const first = own !== undefined && sleepsFirst ? level2(own, hearing) : undefined;
       levels.push(new CheckpointLevel({ checkpoints, first, own, suspension, cudaDriver, keeps, stepMs: answerMs }));

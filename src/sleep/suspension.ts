@@ -14,6 +14,8 @@ export type SuspensionMeans = {
   readonly room: Room;
   /** How long memory for the way back may take to be free. */
   readonly freeMs: number;
+  /** Whether the engine may be put to level hybrid. */
+  readonly hasHybrid: boolean;
 };
 
 /** What was read of the GPUs so long ago still holds for an engine that has nothing to do. */
@@ -26,7 +28,8 @@ const HOST_MARGIN_MIB = 1_024;
 /** Some of its processes did not come back from a step that failed: no call of its own is answered any more. */
 export class BeyondRepair extends DriverError {}
 
-type Held = { readonly pid: number; readonly uuid: string; readonly mib: number };
+/** Undefined: the driver does not tell how much. */
+type Held = { readonly pid: number; readonly uuid: string; readonly mib: number | undefined };
 
 /** Who was on a GPU when it became awake, and who is there now. The look never rejects. */
 export type Look = { readonly sure: readonly number[]; readonly now: Promise<HolderSight> };
@@ -82,13 +85,16 @@ export class Suspension {
     return (await this.unusable(sleeper, signal)) ?? this.lackOfMemory(sleeper);
   }
 
-  /** What the tools lack for it. */
+  /** What the tools lack for it, and what no tool can do. */
   async unusable(sleeper: Sleeper, signal: AbortSignal): Promise<string | undefined> {
     const { cuda } = this.#means;
     const unusable = await cuda.hindrance();
     if (unusable !== undefined) return unusable;
     // Who the driver named when it became awake is enough to go by, and takes no look at all processes there are.
-    if (listed(await this.#held(sleeper.child.members())).length > 0 && (await cuda.hasSteps())) return undefined;
+    const known = await this.#held(sleeper.child.members());
+    const joined = this.#joined(sleeper, known);
+    if (joined !== undefined) return joined;
+    if (listed(known).length > 0 && (await cuda.hasSteps())) return undefined;
     const { likely } = await this.#around(sleeper, this.#latest());
     const pids =
       likely.size > 0 ? [...likely] : await this.#users(sleeper, signal, await this.#around(sleeper, this.#now()));
@@ -96,6 +102,20 @@ export class Suspension {
     if (pids.length > 1 && !(await cuda.hasSteps()))
       return `this cuda-checkpoint freezes one process at a time, and ${sleeper.name} uses CUDA in ${pids.length} (driver 555 and later can)`;
     return undefined;
+  }
+
+  /**
+   * Processes on several GPUs that nobody has parted: those that its settings tell of are parted before they come here, and what else
+   * says it to the engine (a config file of its own, a script) is not read. One process on several GPUs has nobody to talk to.
+   */
+  #joined({ name, ranks }: Sleeper, held: readonly Held[]): string | undefined {
+    const on = held.filter(({ mib }) => mib !== 0);
+    const [pids, gpus] = [new Set(on.map(({ pid }) => pid)), new Set(on.map(({ uuid }) => uuid))];
+    if (ranks > 1 || pids.size < 2 || gpus.size < 2) return undefined;
+    const instead = this.#means.hasHybrid
+      ? 'say in extra_args on how many it works (--tensor-parallel-size and its like) and use level "hybrid", or use 5'
+      : 'use level 5';
+    return `${name} runs in ${pids.size} processes on ${gpus.size} GPUs, and what they share a checkpoint breaks; ${instead}`;
   }
 
   /** What it holds on the GPU now goes to host memory, if only for a while. */
@@ -186,6 +206,8 @@ export class Suspension {
     const left = this.#means.machine.availableMib();
     const around = await this.#around(sleeper, now);
     const { held } = around;
+    const joined = this.#joined(sleeper, held);
+    if (joined !== undefined) throw new DriverError(joined);
     const lack = await this.#lackFor(held, left);
     if (lack !== undefined) throw new DriverError(`${sleeper.name} cannot be frozen: ${lack}`);
     const pids = [...new Set([...sure, ...(await this.#users(sleeper, signal, around, sure))])];
@@ -272,7 +294,7 @@ export class Suspension {
   async #held(of: Promise<readonly number[]>, seen = this.#latest()): Promise<readonly Held[]> {
     const [pids, sight] = await Promise.all([of, seen]);
     if (sight.kind !== 'read') return [];
-    return sight.processes.flatMap(({ pid, uuid, usedMib = 0 }) =>
+    return sight.processes.flatMap(({ pid, uuid, usedMib }) =>
       pids.includes(pid) ? [{ pid, uuid, mib: usedMib }] : [],
     );
   }
@@ -298,16 +320,16 @@ export class Suspension {
 
 /** Who is on a GPU for certain. */
 const listed = (held: readonly Held[]): readonly number[] => [
-  ...new Set(held.flatMap(({ pid, mib }) => (mib > 0 ? [pid] : []))),
+  ...new Set(held.flatMap(({ pid, mib = 0 }) => (mib > 0 ? [pid] : []))),
 ];
 /** What is frozen, for another catnap, and from another one. */
 export const frozenMemory = ({ pids, needs }: Frozen): FrozenMemory => ({ pids, needs: Object.fromEntries(needs) });
 export const frozenOf = ({ pids, needs }: FrozenMemory): Frozen => ({ pids, needs: new Map(Object.entries(needs)) });
 
-const sum = (held: readonly Held[]): number => held.reduce((total, { mib }) => total + mib, 0);
+const sum = (held: readonly Held[]): number => held.reduce((total, { mib = 0 }) => total + mib, 0);
 
 function byDevice(held: readonly Held[]): ReadonlyMap<string, number> {
   const needs = new Map<string, number>();
-  for (const { uuid, mib } of held) needs.set(uuid, (needs.get(uuid) ?? 0) + mib);
+  for (const { uuid, mib = 0 } of held) needs.set(uuid, (needs.get(uuid) ?? 0) + mib);
   return needs;
 }

@@ -1,8 +1,8 @@
 import { describe } from 'vitest';
-import type { ConfigInput } from '../../src/config/schema.ts';
+import type { ConfigInput, ModelInput } from '../../src/config/schema.ts';
 import type { Driver } from '../../src/engines/driver.ts';
 import type { Settings } from '../fixtures/lab/settings.ts';
-import { Lab } from '../helpers/lab.ts';
+import { Lab, TWO_GPUS } from '../helpers/lab.ts';
 import { order, test as base, type Engines } from './engines.ts';
 
 const test = base.extend<{ lab: Lab }>({
@@ -138,6 +138,30 @@ describe('level 3', () => {
     const { driver } = await awake(engines, lab, {}, TP2);
     expect(await failure(driver.sleep(3, order(2).order))).toMatch(/runs on 2 GPUs .* use level "hybrid"/);
     expect(steps(lab)).toEqual([]);
+  });
+
+  test('so they are where only a file of vLLM or a command of its own says that there are several', async ({
+    engines,
+    lab,
+    expect,
+  }) => {
+    const filed = lab.vllm({}, { extra_args: ['--config', TWO_GPUS, ...TP2.extra_args.slice(2)] });
+    const serve = 'serve lab/model --served-model-name alpha --port ${PORT} --tensor-parallel-size 2';
+    const commanded: ModelInput = { backend: 'command', command: `${lab.tool('vllm')} ${serve}` };
+    for (const [model, level, hint] of [
+      [filed, 3, /in 2 processes on 2 GPUs.* say in extra_args .* use level "hybrid", or use 5$/],
+      // What it is not told of it cannot part.
+      [filed, 'hybrid', /in 2 processes on 2 GPUs.* say in extra_args/],
+      [commanded, 3, /in 2 processes on 2 GPUs.*; use level 5$/],
+    ] as const) {
+      const { driver } = engines.make(model, lab.root);
+      await driver.start(order(1).order);
+      expect(await failure(driver.sleep(level, order(2).order))).toMatch(hint);
+      expect(states(lab)).toEqual(['running', 'running']);
+      expect(steps(lab)).not.toContain('checkpoint');
+      expect(lab.ledger.holders().some(({ broken }) => broken)).toBe(false);
+      await driver.stop(order(3).order);
+    }
   });
 
   test('a driver without single steps is good enough for one process', async ({ engines, lab, expect }) => {

@@ -3,7 +3,7 @@ import { describe } from 'vitest';
 import type { ConfigInput } from '../../src/config/schema.ts';
 import type { Driver } from '../../src/engines/driver.ts';
 import { requireCriu } from '../helpers/criu.ts';
-import { Lab } from '../helpers/lab.ts';
+import { Lab, TWO_GPUS } from '../helpers/lab.ts';
 import { order, test as base, type Engines } from './engines.ts';
 
 /** vLLM and a GPU that are not there, and the real criu. */
@@ -151,5 +151,21 @@ describe('vLLM on disk', () => {
       ...['dump', 'restore'],
       ...['restore', 'unlock'].flatMap(twice),
     ]);
+  });
+
+  test('those that nobody has told of are not frozen as they are, whoever would do it', async ({
+    engines,
+    lab,
+    expect,
+  }) => {
+    for (const more of [{}, { cuda_driver: 'plugin' as const, cuda_plugin_dir: lab.plugin() }]) {
+      const checkpoint = { ...lab.root.checkpoint, ...more };
+      const filed = lab.vllm({}, { extra_args: ['--config', TWO_GPUS] });
+      const { driver } = engines.make(filed, { ...lab.root, checkpoint });
+      await driver.start(order(1).order);
+      expect(await failure(driver.sleep(4, order(2).order))).toMatch(/in 2 processes on 2 GPUs/);
+      expect([steps(lab).includes('checkpoint'), steps(lab).includes('dump'), images(lab)]).toEqual([false, false, []]);
+      await driver.stop(order(3).order);
+    }
   });
 });

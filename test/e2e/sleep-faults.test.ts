@@ -12,7 +12,7 @@ import {
   vllm,
   whole,
 } from '../helpers/fault-scene.ts';
-import type { Lab } from '../helpers/lab.ts';
+import { TWO_GPUS, type Lab } from '../helpers/lab.ts';
 
 /**
  * Every sleep level, leg by leg, against everything that is known to go wrong with it: which level the engine ends at, what it holds
@@ -71,6 +71,14 @@ const LANES: readonly Lane[] = [
       ['asleep', 'killed', 'suspended', 'fresh', /ended by SIGKILL|the connection failed/],
       ['wake', 'cuda.restore fail', 'suspended', 'fresh', /could not restore process \d+/],
       ['wake', 'cuda.unlock fail', 'suspended', 'fresh', /could not unlock process \d+/],
+    ],
+  },
+  {
+    name: 'together-unsaid',
+    gpus: 2,
+    model: vllm(3, {}, ['--config', TWO_GPUS]),
+    rows: [
+      ['sleep', 'nothing', 'none', 'fresh', /at level 3: .*in 2 processes on 2 GPUs.*use level 5.*stopped instead/],
     ],
   },
   {

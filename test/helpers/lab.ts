@@ -18,6 +18,9 @@ type TabbyInput = Extract<ModelInput, { backend: 'exllamav3' }>;
 type MoreTabby = Partial<Omit<TabbyInput, 'env'>> & { readonly env?: Readonly<Record<string, string>> };
 type More = Partial<Omit<VllmInput, 'env'>> & { readonly env?: Readonly<Record<string, string>> };
 
+/** A file of settings by which vLLM works on two GPUs, so that no argument says it. */
+export const TWO_GPUS = join(PROGRAMS, 'two-gpus.yaml');
+
 /** Engines, tools and GPUs that are not there: separate programs over one ledger of memory, which goes wrong as it is told to. */
 export class Lab {
   readonly ledger: Ledger;

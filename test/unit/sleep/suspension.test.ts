@@ -1,4 +1,4 @@
-import { test } from 'vitest';
+import { describe, test } from 'vitest';
 import type { Sleeper } from '../../../src/engines/sleeper.ts';
 import type { GpuProcess, GpuSight } from '../../../src/ports/gpu.ts';
 import { CudaCheckpoint } from '../../../src/sleep/cuda-checkpoint.ts';
@@ -11,13 +11,18 @@ import { failureOf, oneEngine, order, startUp, watched } from '../engines/one-en
 const [FIRST, SECOND] = [1_000, 1_001];
 
 /** An engine of two processes on a GPU that holds what they are said to hold, with a host that has so much memory left. */
-async function awake(held: Readonly<Record<number, number>>, availableMib = 100_000) {
+async function awake(
+  held: Readonly<Record<number, number>>,
+  availableMib = 100_000,
+  gpusOf: Readonly<Record<number, readonly string[]>> = {},
+) {
   const clock = new VirtualClock();
-  const memory = new Map(Object.entries(held).map(([pid, mib]) => [Number(pid), mib]));
+  const memory = new Map<number, number | undefined>(Object.entries(held).map(([pid, mib]) => [Number(pid), mib]));
   const did: string[] = [];
   const fails = new Set<string>();
   let seeing = Promise.resolve();
-  const processes = (): GpuProcess[] => [...memory].map(([pid, usedMib]) => ({ pid, uuid: 'GPU-0', usedMib }));
+  const processes = (): GpuProcess[] =>
+    [...memory].flatMap(([pid, usedMib]) => (gpusOf[pid] ?? ['GPU-0']).map((uuid) => ({ pid, uuid, usedMib })));
   let known: readonly GpuProcess[] = [];
   const see = async (maxAgeMs: number): Promise<readonly GpuProcess[]> => {
     if (maxAgeMs > 0) return known;
@@ -52,7 +57,14 @@ async function awake(held: Readonly<Record<number, number>>, availableMib = 100_
     limits: { sleepMs: 1_000, wakeMs: 2_000 },
   };
   const room = new Room({ clock, gpu });
-  const suspension = new Suspension({ cuda: new CudaCheckpoint(means), gpu, machine, room, freeMs: 1_000 });
+  const suspension = new Suspension({
+    cuda: new CudaCheckpoint(means),
+    gpu,
+    machine,
+    room,
+    freeMs: 1_000,
+    hasHybrid: false,
+  });
   const level = level3(suspension, undefined);
   let sleeper: Sleeper | undefined;
   const hindrance: typeof level.hindrance = (asked, signal) => level.hindrance((sleeper = asked), signal);
@@ -71,6 +83,8 @@ async function awake(held: Readonly<Record<number, number>>, availableMib = 100_
       if (sleeper === undefined) throw new Error('no level was asked');
       return sleeper;
     },
+    /** Now that both are there. */
+    lookAgain: () => see(0),
     sleep: () => watched(engine.driver.sleep(3, order(2).order)),
     /** From now on a look takes until this is called. */
     slowly: (): (() => void) => {
@@ -144,4 +158,50 @@ test('a look may be begun before the order, which goes by it and does not wait f
     ...[`lock ${FIRST}`, 'looked', `lock ${SECOND}`],
     ...[`checkpoint ${FIRST}`, `checkpoint ${SECOND}`],
   ]);
+});
+
+describe('processes on several GPUs', () => {
+  const APART = { [SECOND]: ['GPU-1'] };
+
+  test('are refused, and nobody is locked, where they are known', async ({ expect }) => {
+    const { did, memory, engine, sleep, lookAgain } = await awake({ [FIRST]: 8_000 }, 100_000, APART);
+    memory.set(SECOND, 8_000);
+    await lookAgain();
+    did.length = 0;
+    const end = sleep();
+    await engine.clock.advance(10);
+    expect(failureOf(end)).toMatch(
+      /runs in 2 processes on 2 GPUs, and what they share a checkpoint breaks; use level 5$/,
+    );
+    expect(did).toEqual([]);
+  });
+
+  test('are refused, and the lock is taken back, where only the look finds them', async ({ expect }) => {
+    const { did, memory, engine, sleep, slowly } = await awake({ [FIRST]: 8_000 }, 100_000, APART);
+    memory.set(SECOND, 8_000);
+    const see = slowly();
+    const end = sleep();
+    await engine.clock.advance(10);
+    see();
+    await engine.clock.advance(10);
+    expect(failureOf(end)).toMatch(/^srv runs in 2 processes on 2 GPUs/);
+    expect(did).toEqual([`lock ${FIRST}`, 'looked', `unlock ${FIRST}`]);
+  });
+
+  test('are refused though the driver does not tell how much they hold', async ({ expect }) => {
+    const { did, memory, engine, sleep } = await awake({ [FIRST]: 8_000 }, 100_000, APART);
+    memory.set(SECOND, undefined);
+    const end = sleep();
+    await engine.clock.advance(10);
+    expect(failureOf(end)).toMatch(/in 2 processes on 2 GPUs/);
+    expect(did.at(-1)).toBe(`unlock ${FIRST}`);
+  });
+
+  test('are not what one process on all of them is', async ({ expect }) => {
+    const { did, engine, sleep } = await awake({ [FIRST]: 8_000 }, 100_000, { [FIRST]: ['GPU-0', 'GPU-1'] });
+    const end = sleep();
+    await engine.clock.advance(10);
+    expect(end.end?.kind).toBe('done');
+    expect(did).toContain(`checkpoint ${FIRST}`);
+  });
 });
