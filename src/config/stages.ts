@@ -1,3 +1,4 @@
+import { gpusIn } from '../core/ranks.ts';
 import type { Config, ModelConfig } from './schema.ts';
 
 /** What the budget of a stage counts: memory of one kind, or how many models are awake. */
@@ -65,21 +66,13 @@ export const isKept = (model: ModelConfig): boolean => model.backend !== 'openai
 export const stageAskedBy = (model: ModelConfig): string | undefined =>
   model.backend === 'openai_remote' ? undefined : model.stage;
 
-const PARALLEL: Readonly<Partial<Record<ModelConfig['backend'], RegExp>>> = {
-  vllm_serve: /^(?:--(?:tensor|pipeline)[-_]parallel[-_]size|-tp|-pp)(?:=(\d+))?$/,
-  sglang: /^--(?:(?:tensor|pipeline)-parallel-size|tp-size|pp-size|tp|pp)(?:=(\d+))?$/,
-};
-
 /** On how many GPUs one engine works together, as far as its arguments tell. */
 export function spanOf(model: ModelConfig): number {
-  const parallel = PARALLEL[model.backend];
-  if (parallel === undefined || !('extra_args' in model)) return 1;
-  let span = 1;
-  for (const [at, arg] of model.extra_args.entries()) {
-    const flag = parallel.exec(arg);
-    if (flag === null) continue;
-    const times = Number(flag[1] ?? model.extra_args[at + 1]);
-    if (Number.isSafeInteger(times) && times > 1) span *= times;
+  switch (model.backend) {
+    case 'vllm_serve':
+    case 'sglang':
+      return gpusIn(model.backend, model.extra_args);
+    default:
+      return 1;
   }
-  return span;
 }

@@ -1,3 +1,4 @@
+import { valueOf } from '../core/flags.ts';
 import { engineId, type ModelId, type SleepLevel } from '../core/kinds.ts';
 import type { Exllamav3Model } from '../config/schema.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -5,7 +6,6 @@ import type { EngineFiles } from '../ports/engine-files.ts';
 import type { EngineHttp } from '../ports/engine-http.ts';
 import type { LoadOverride } from '../ports/load-override.ts';
 import type { Programs } from '../ports/programs.ts';
-import { valueOf } from './command-line.ts';
 import { whileHeard } from './heard.ts';
 import { answersOk, bearer, missing, surroundings } from './served.ts';
 import { leastWork } from './sign-of-life.ts';

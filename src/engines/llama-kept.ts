@@ -1,6 +1,6 @@
+import { valueOf } from '../core/flags.ts';
 import type { EngineId } from '../core/kinds.ts';
 import type { CacheOf, Conversations } from '../ports/conversations.ts';
-import { valueOf } from './command-line.ts';
 import type { OwnFlag } from './llama-flags.ts';
 import type { Sleeper } from './sleeper.ts';
 

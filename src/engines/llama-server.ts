@@ -1,9 +1,9 @@
+import { valueOf } from '../core/flags.ts';
 import type { ModelId } from '../core/kinds.ts';
 import type { LlamaCppModel, LlamaServerModel } from '../config/schema.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { EngineHttp } from '../ports/engine-http.ts';
 import type { LoadOverride } from '../ports/load-override.ts';
-import { valueOf } from './command-line.ts';
 import { DriverError } from './driver.ts';
 import type { LlamaBinaries } from './llama-binaries.ts';
 import type { LlamaConversations } from './llama-kept.ts';

@@ -1,9 +1,11 @@
+import { has, valueOf } from '../core/flags.ts';
 import { engineId, type ModelId, type SleepLevel } from '../core/kinds.ts';
+import { ranksIn } from '../core/ranks.ts';
 import type { SglangModel } from '../config/schema.ts';
 import type { EngineFiles } from '../ports/engine-files.ts';
 import type { EngineHttp } from '../ports/engine-http.ts';
 import type { Programs } from '../ports/programs.ts';
-import { has, valueOf, type Argv } from './command-line.ts';
+import type { Argv } from './command-line.ts';
 import { DriverError } from './driver.ts';
 import { answersOk, bearer, missing, surroundings } from './served.ts';
 import { againstSglang, SglangSleep } from './sglang-sleep.ts';
@@ -38,7 +40,7 @@ export function sglang(model: ModelId, config: SglangModel, means: SglangMeans):
     servedName,
     headers,
     stopCommand: undefined,
-    ranks: ranksIn(extra),
+    ranks: ranksIn('sglang', extra),
     ownSleep: new SglangSleep({
       modelPath: config.model_path,
       ...sleepSettings(config),
@@ -99,7 +101,10 @@ export function sglangRulesOut(config: SglangModel): ReadonlyMap<SleepLevel, str
     return why === undefined ? [] : [[level, why] as const];
   });
   const together = 'it runs on several GPUs that talk to each other, which a checkpoint breaks';
-  return new Map<SleepLevel, string>([...own, ...(ranksIn(config.extra_args) > 1 ? [[3, together] as const] : [])]);
+  return new Map<SleepLevel, string>([
+    ...own,
+    ...(ranksIn('sglang', config.extra_args) > 1 ? [[3, together] as const] : []),
+  ]);
 }
 
 const sleepSettings = (config: SglangModel) => ({
@@ -132,14 +137,3 @@ const keyFlags = (config: SglangModel): string[] =>
   });
 
 const SPECULATES = ['--speculative-algorithm', '--speculative-algo', '--speculative-draft-model-path'];
-
-/** Tensors, stages and copies: each of them is a process on a GPU of its own. */
-function ranksIn(extra: readonly string[]): number {
-  return RANKS.reduce((ranks, flags) => ranks * Math.max(1, Number(valueOf(extra, flags) ?? 1) || 1), 1);
-}
-
-const RANKS = [
-  ['--tp-size', '--tensor-parallel-size', '--tp'],
-  ['--pp-size', '--pipeline-parallel-size', '--pp'],
-  ['--dp-size', '--data-parallel-size', '--dp'],
-];

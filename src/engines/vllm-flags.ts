@@ -1,6 +1,6 @@
+import { valueOf } from '../core/flags.ts';
 import type { VllmServeModel } from '../config/schema.ts';
 import type { LoadOverride } from '../ports/load-override.ts';
-import { valueOf } from './command-line.ts';
 import { overridden, withoutFlags } from './overrides.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -1,9 +1,10 @@
+import { has, valueOf } from '../core/flags.ts';
 import type { ModelId, SleepLevel } from '../core/kinds.ts';
+import { ranksIn } from '../core/ranks.ts';
 import type { VllmServeModel } from '../config/schema.ts';
 import type { EngineHttp } from '../ports/engine-http.ts';
 import type { LoadOverride } from '../ports/load-override.ts';
 import type { Programs } from '../ports/programs.ts';
-import { has, valueOf } from './command-line.ts';
 import { answersOk, bearer, missing, surroundings } from './served.ts';
 import { leastWork } from './sign-of-life.ts';
 import type { Family } from './family.ts';
@@ -61,7 +62,7 @@ export function vllmServe(model: ModelId, config: VllmServeModel, means: VllmMea
     servedName,
     headers,
     stopCommand: undefined,
-    ranks: ranksIn(extra),
+    ranks: ranksIn('vllm_serve', extra),
     remedy: (trouble, printed) =>
       trouble === 'out_of_memory' && sleeps ? remedyForLoad([config.model_path, model], printed) : undefined,
     memory: () => ({ args }),
@@ -99,7 +100,7 @@ export function vllmServe(model: ModelId, config: VllmServeModel, means: VllmMea
  * told to part. It has room for one extension.
  */
 const isExtended = ({ extra_args: extra, levels_allowed: levels }: VllmServeModel): boolean =>
-  ranksIn(extra) > 1 &&
+  ranksIn('vllm_serve', extra) > 1 &&
   levels.some((level) => level === 4 || level === 'hybrid') &&
   has(extra, EAGER) &&
   has(extra, PLAIN_ALL_REDUCE) &&
@@ -110,17 +111,6 @@ const PLAIN_ALL_REDUCE = ['--disable-custom-all-reduce', '--disable_custom_all_r
 
 const pathsOf = ({ folder, pythonPath }: Extension, given: string | undefined): string =>
   [folder, given ?? pythonPath].filter((path) => path !== undefined && path !== '').join(':');
-
-/** Tensors, stages and copies: each of them is a process on a GPU of its own. */
-function ranksIn(extra: readonly string[]): number {
-  return RANKS.reduce((ranks, flags) => ranks * Math.max(1, Number(valueOf(extra, flags) ?? 1) || 1), 1);
-}
-
-const RANKS = [
-  ['--tensor-parallel-size', '--tensor_parallel_size', '-tp'],
-  ['--pipeline-parallel-size', '--pipeline_parallel_size', '-pp'],
-  ['--data-parallel-size', '--data_parallel_size', '-dp'],
-];
 
 const SLEEP_MODE = ['--enable-sleep-mode', '--enable_sleep_mode', '--no-enable-sleep-mode'];
 
@@ -137,7 +127,7 @@ export function vllmRulesOut(config: VllmServeModel): ReadonlyMap<SleepLevel, st
   const settings = sleepSettings(config);
   const second = againstLevel2({ ...settings, speculates: has(vllmArgs(config, {}), SPECULATES) });
   for (const level of [2, 'hybrid'] as const) if (second !== undefined) out.set(level, second);
-  if (ranksIn(config.extra_args) === 1) return out;
+  if (ranksIn('vllm_serve', config.extra_args) === 1) return out;
   out.set(3, 'it runs on several GPUs that talk to each other, which a checkpoint breaks');
   const parting = againstParting(settings);
   for (const level of ['hybrid', 4] as const) if (parting !== undefined) out.set(level, parting);

@@ -1,5 +1,4 @@
 import { describe, test } from 'vitest';
-import { spanOf } from '../../../src/config/stages.ts';
 import { goodConfig, plansOf, problemsOf, warningsOf } from '../../helpers/config.ts';
 
 const model = (more: object = {}) => ({ backend: 'stub', ...more });
@@ -109,31 +108,19 @@ describe('stages', () => {
     });
   }
 
-  test('a tensor-parallel model needs a stage with as many GPUs', ({ expect }) => {
-    const vllm = { backend: 'vllm_serve', model_path: 'm', extra_args: ['--tensor-parallel-size', '2'] };
+  test('a model that works on several GPUs needs a stage with as many', ({ expect }) => {
     const stages = { one: { gpus: [0], capacity_mib: 9 } };
-    expect(problemsOf({ stages, models: { a: vllm } })).toEqual([
-      expect.stringMatching(/models.a works on 2 GPUs together, and no stage that it may be on has so many/),
-    ]);
-    const config = goodConfig({ stages: { ...stages, two: { gpus: [1, 2], capacity_mib: 9 } }, models: { a: vllm } });
-    expect(plansOf(config).map(({ models }) => models)).toEqual([[], ['a']]);
-  });
-
-  test('the arguments of vLLM and SGLang tell on how many GPUs they work', ({ expect }) => {
-    const spanIn = (backend: string, extra_args: readonly string[]): number => {
-      const { a } = goodConfig({ models: { a: { backend, model_path: 'm', extra_args } } }).models;
-      return a === undefined ? 0 : spanOf(a);
-    };
-    const span = (...extra_args: readonly string[]): number => spanIn('vllm_serve', extra_args);
-    const spans = [span(), span('-tp', '4'), span('-tp=4'), span('--tensor-parallel-size=2', '-pp', '2')];
-    expect(spans).toEqual([1, 4, 4, 4]);
-    const others = [
-      ['--tp', '2'],
-      ['--tp-size=2', '--pp-size', '2'],
-      ['--tensor-parallel-size', '4'],
-      ['-tp', '2'],
-    ];
-    expect(others.map((args) => spanIn('sglang', args))).toEqual([2, 4, 4, 1]);
+    for (const a of [
+      { backend: 'vllm_serve', model_path: 'm', extra_args: ['--tensor-parallel-size', '2'] },
+      { backend: 'vllm_serve', model_path: 'm', extra_args: ['-dp', '2'] },
+      { backend: 'sglang', model_path: 'm', extra_args: ['--dp-size=2'] },
+    ]) {
+      expect(problemsOf({ stages, models: { a } })).toEqual([
+        expect.stringMatching(/models.a works on 2 GPUs together, and no stage that it may be on has so many/),
+      ]);
+      const config = goodConfig({ stages: { ...stages, two: { gpus: [1, 2], capacity_mib: 9 } }, models: { a } });
+      expect(plansOf(config).map(({ models }) => models)).toEqual([[], ['a']]);
+    }
   });
 
   test('a kept model stands beside those that are counted', ({ expect }) => {

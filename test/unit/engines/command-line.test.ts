@@ -1,5 +1,5 @@
 import { test } from 'vitest';
-import { fill, shown, valueOf } from '../../../src/engines/command-line.ts';
+import { fill, shown } from '../../../src/engines/command-line.ts';
 
 test('known names are filled in wherever they stand, others stay', ({ expect }) => {
   const argv = fill(['srv', '--at=127.0.0.1:${PORT}', '${MODEL}-${PORT}', '${HOME}'], { PORT: 8_001, MODEL: 'a' });
@@ -19,11 +19,4 @@ test('keys are masked, however they are given', ({ expect }) => {
   expect(line).toBe('srv --api-key *** --hf-token=*** --spec_password *** -n x');
   const other = shown(['srv', '--api_key', 'sk-1', '-hft', 'hf_2', '--header', 'Authorization: Bearer sk-3']);
   expect(other).toBe(`srv --api_key *** -hft *** --header 'Authorization: ***'`);
-});
-
-test('the last value of a flag counts, in both spellings', ({ expect }) => {
-  expect(valueOf(['--alias', 'a', '-a', 'b', '--x'], ['--alias', '-a'])).toBe('b');
-  expect(valueOf(['--alias=a', '--aliased=c'], ['--alias'])).toBe('a');
-  expect(valueOf(['--alias'], ['--alias'])).toBeUndefined();
-  expect(valueOf(['-tp=2'], ['--tensor-parallel-size', '-tp'])).toBe('2');
 });
