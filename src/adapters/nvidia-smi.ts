@@ -66,8 +66,9 @@ export class NvidiaSmi implements Gpu {
   /** The rows, or what went wrong. */
   async #ask(query: string, columns: number): Promise<Rows | string> {
     const argv = [this.#program, query, '--format=csv,noheader,nounits'] as const;
-    const { code, output } = await this.#means.processes.ask([...argv], this.#limitMs);
-    if (code === null) return `${this.#program} did not answer within ${this.#limitMs / 1_000} s`;
+    const answer = await this.#means.processes.ask([...argv], this.#limitMs);
+    const { code, output } = answer;
+    if (code === null) return `${this.#program} did not answer: ${answer.why}`;
     const lines = output.split('\n').flatMap((line) => (line.trim() === '' ? [] : [line.trim()]));
     if (code !== 0) return `${this.#program} ended with code ${code}: ${lines[0] ?? 'it said nothing'}`;
     const rows = lines.map((line) => line.split(', ')).filter(({ length }) => length === columns);

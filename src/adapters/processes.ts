@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ModelId } from '../core/kinds.ts';
 import type { HandedLog, HandedProcess } from '../ports/handover.ts';
-import type { AskTerms, Child, Exit, Leftover, Processes, SpawnSpec } from '../ports/process.ts';
+import type { Answer, AskTerms, Child, Exit, Leftover, Processes, SpawnSpec } from '../ports/process.ts';
 import { exitOf } from './adopted-process.ts';
 import { EngineProcess, startProcess, type Started } from './child-process.ts';
 import { engineEnvironment, inheritedFrom, MARK } from './engine-env.ts';
@@ -212,11 +212,7 @@ class LocalProcesses implements SystemProcesses, CheckpointHost {
     return this.#ports.isFree(port);
   }
 
-  ask(
-    argv: readonly [string, ...string[]],
-    limitMs: number,
-    { signal, of }: AskTerms = {},
-  ): Promise<{ readonly code: number | null; readonly output: string }> {
+  ask(argv: readonly [string, ...string[]], limitMs: number, { signal, of }: AskTerms = {}): Promise<Answer> {
     return this.starter.ask(argv, limitMs, {
       ...(of !== undefined && { env: helperEnvironment(this.markOf(of)) }),
       ...(signal !== undefined && { signal }),

@@ -24,7 +24,7 @@ async function run({ id, argv, limitMs, env }: Extract<Errand, { kind: 'ask' }>)
   const watch = (pid: number): void => say({ kind: 'started', id, pid });
   const answer = await askProgram(argv, limitMs, { env, signal: ending.signal, watch });
   underWay.delete(id);
-  say({ kind: 'answer', id, ...answer });
+  say({ kind: 'answer', id, answer });
 }
 
 /** Nobody hears it once catnap is gone. */

@@ -1,7 +1,8 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { extname, join } from 'node:path';
 import { after, millis, type Millis } from '../core/kinds.ts';
-import { askProgram, type Answer, type AskingTerms } from './ask-program.ts';
+import type { Answer } from '../ports/process.ts';
+import { askProgram, type AskingTerms } from './ask-program.ts';
 import { inheritedFrom } from './engine-env.ts';
 import { signalGroup } from './signal-group.ts';
 import { systemClock } from './system-clock.ts';
@@ -21,7 +22,7 @@ export type Errand =
 export type Told =
   | { readonly kind: 'ready' }
   | { readonly kind: 'started'; readonly id: number; readonly pid: number }
-  | ({ readonly kind: 'answer'; readonly id: number } & Answer);
+  | { readonly kind: 'answer'; readonly id: number; readonly answer: Answer };
 
 type Asked = {
   readonly watch: (pid: number, ended: Promise<unknown>) => void;
@@ -157,7 +158,7 @@ export class Starter {
       return;
     }
     this.#asked.delete(told.id);
-    asked.answered.resolve({ code: told.code, output: told.output });
+    asked.answered.resolve(told.answer);
   }
 
   /** It hears nothing and says nothing: halted, or worse. */
@@ -175,7 +176,7 @@ export class Starter {
     this.#asked.clear();
     for (const { pid, answered } of lost) {
       if (pid !== undefined) signalGroup(pid, 'SIGKILL');
-      answered.resolve({ code: null, output: 'the process that had started it for catnap is gone' });
+      answered.resolve({ code: null, output: '', why: 'the process that had started it for catnap has ended' });
     }
     if (this.#isOpen)
       this.#onProblem(

@@ -61,12 +61,13 @@ export interface Processes {
   /** Whether somebody could listen on this port of 127.0.0.1 now. */
   portIsFree(port: number): Promise<boolean>;
   /** Runs a short command to its end and gives what it printed (`llama-server --help`). Bounded in time and size; never rejects. */
-  ask(
-    argv: readonly [string, ...string[]],
-    limitMs: number,
-    terms?: AskTerms,
-  ): Promise<{ readonly code: number | null; readonly output: string }>;
+  ask(argv: readonly [string, ...string[]], limitMs: number, terms?: AskTerms): Promise<Answer>;
 }
+
+/** `why`, in words, where there is no code: it had no end of its own, or a signal ended it, or it could not be started. */
+export type Answer =
+  | { readonly code: number; readonly output: string }
+  | { readonly code: null; readonly output: string; readonly why: string };
 
 export type AskTerms = {
   /** Ends it as its time limit would. */

@@ -51,8 +51,9 @@ export class CudaCheckpoint {
     const { program, programs, processes } = this.#means;
     const mark = (await programs.find(program))?.mark ?? '';
     if (this.#steps?.mark !== mark) {
-      const { code, output } = await processes.ask([program, '--help'], HELP_MS);
-      if (code === null) throw new DriverError(`${program} --help did not answer`);
+      const answer = await processes.ask([program, '--help'], HELP_MS);
+      const { code, output } = answer;
+      if (code === null) throw new DriverError(`${program} --help did not answer: ${answer.why}`);
       this.#steps = { mark, known: output.includes('--action'), limits: output.includes('--timeout') };
     }
     return this.#steps.known;
@@ -61,8 +62,9 @@ export class CudaCheckpoint {
   /** `running`, `locked`, `checkpointed` or `failed`; undefined for a process that has no CUDA. */
   async stateOf(pid: number, on: CudaOrder): Promise<string | undefined> {
     const limitMs = Math.min(this.#longest, STATE_MS);
-    const { code, output } = await this.#ask(['--get-state', '--pid', String(pid)], limitMs, on);
-    if (code === null) throw new DriverError(`the CUDA state of process ${pid} could not be read in time`);
+    const answer = await this.#ask(['--get-state', '--pid', String(pid)], limitMs, on);
+    const { code, output } = answer;
+    if (code === null) throw new DriverError(`the CUDA state of process ${pid} could not be read: ${answer.why}`);
     return code === 0 ? output.trim().split('\n').at(-1) : undefined;
   }
 
@@ -88,10 +90,11 @@ export class CudaCheckpoint {
   }
 
   async #do(what: string, args: readonly string[], limitMs: number, pid: number, on: CudaOrder): Promise<void> {
-    const { code, output } = await this.#ask(args, limitMs, on);
+    const answer = await this.#ask(args, limitMs, on);
+    const { code, output } = answer;
     if (code === 0) return;
     const said = output.trim().split('\n').at(-1) ?? '';
-    const why = code === null ? `it did not end within ${limitMs / 1_000} s` : said === '' ? `code ${code}` : said;
+    const why = code === null ? answer.why : said === '' ? `code ${code}` : said;
     throw new DriverError(`cuda-checkpoint could not ${what} process ${pid}: ${why}`);
   }
 

@@ -77,7 +77,7 @@ const BY_PLUGIN: Lane = {
     ['wake', 'criu.restore plugin', 'disk', 'fresh', /should be running and is checkpointed/],
     ['wake', 'cuda.state lie', 'disk', 'fresh', /should be running and is checkpointed/],
     ['wake', 'cuda.state fail', 'disk', 'fresh', /should be running and is gone/],
-    ['wake', 'cuda.state hang', 'disk', 'fresh', /CUDA state of process \d+ could not be read in time/],
+    ['wake', 'cuda.state hang', 'disk', 'fresh', /CUDA state of process \d+ could not be read: it did not end within/],
   ],
 };
 

@@ -215,7 +215,7 @@ const READINGS: Lane = {
     ['sleep', 'smi silent', 'none', 'fresh', /names none of its processes any more/],
     ['sleep', 'smi no-driver', 'none', 'fresh', /ended with code 9/],
     ['sleep', 'smi missing', 'none', 'fresh', /was not found \(gpu\.nvidia_smi_path\)/],
-    ['sleep', 'smi hang', 'none', 'fresh', /did not answer within/],
+    ['sleep', 'smi hang', 'none', 'fresh', /did not answer: it did not end within/],
   ],
 };
 
@@ -233,7 +233,9 @@ const UNNAMED: readonly Lane[] = [
   {
     name: 'unnamed-hangs',
     model: vllm(3),
-    rows: [['sleep', 'cuda.state hang', 'none', 'fresh', /could not be read in time|did not finish in time/]],
+    rows: [
+      ['sleep', 'cuda.state hang', 'none', 'fresh', /could not be read: it did not end within|did not finish in time/],
+    ],
   },
 ];
 

@@ -48,7 +48,11 @@ describe('asking a program', () => {
   });
 
   test('ends one that hangs, with what it said until then', async ({ expect }) => {
-    expect(await shell(`trap '' TERM; echo wait; sleep 600`, 3_000)).toEqual({ code: null, output: 'wait\n' });
+    expect(await shell(`trap '' TERM; echo wait; sleep 600`, 3_000)).toEqual({
+      code: null,
+      output: 'wait\n',
+      why: 'it did not end within 3 s',
+    });
     await noSurvivors(folder.path);
   });
 
@@ -58,7 +62,7 @@ describe('asking a program', () => {
   });
 
   test('has no code when a signal ended it', async ({ expect }) => {
-    expect(await shell('kill -SEGV $$')).toMatchObject({ code: null });
+    expect(await shell('kill -SEGV $$')).toMatchObject({ code: null, why: 'it was ended by SIGSEGV' });
   });
 
   test('waits for nobody who cannot be ended, as one that hangs in a driver', async ({ expect, skip }) => {
@@ -90,6 +94,7 @@ describe('asking a program', () => {
   test('says why it could not be started', async ({ expect }) => {
     expect(await askProgram(['no-such-program-at-all', '--help'], 1_000)).toEqual({
       code: null,
+      why: expect.stringContaining('no program of this name'),
       output: 'cannot start no-such-program-at-all: no program of this name is on PATH',
     });
     expect(await askProgram(['true', 'null\0byte'], 1_000)).toMatchObject({ code: null });

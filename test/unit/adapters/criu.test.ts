@@ -13,7 +13,7 @@ function machine({
   plugins,
 }: {
   found?: readonly string[];
-  answer?: (argv: readonly string[]) => { code: number | null; output: string };
+  answer?: (argv: readonly string[]) => { code: number; output: string };
   isRoot?: boolean;
   plugins?: string;
 } = {}) {

@@ -1,9 +1,8 @@
 import { test } from 'vitest';
 import { NvidiaSmi } from '../../../src/adapters/nvidia-smi.ts';
+import type { Answer } from '../../../src/ports/process.ts';
 import type { GpuSight } from '../../../src/ports/gpu.ts';
 import { VirtualClock } from '../../helpers/virtual-clock.ts';
-
-type Said = { readonly code: number | null; readonly output: string };
 
 const GPUS = 'GPU-a, 0, NVIDIA L40, 46068, 1341, 44727\nGPU-b, 1, NVIDIA L40, 46068, 0, [N/A]\n';
 const APPS = '1778746, GPU-a, 7392\n12, GPU-b, [N/A]\n';
@@ -12,10 +11,10 @@ function tool({
   there = true,
   gpus = { code: 0, output: GPUS },
   apps = { code: 0, output: APPS },
-}: { there?: boolean; gpus?: Said; apps?: Said } = {}) {
+}: { there?: boolean; gpus?: Answer; apps?: Answer } = {}) {
   const clock = new VirtualClock();
   const asked: string[] = [];
-  const ask = async (argv: readonly string[]): Promise<Said> => {
+  const ask = async (argv: readonly string[]): Promise<Answer> => {
     asked.push(argv[1]?.split('=')[0] ?? '');
     return argv[1]?.startsWith('--query-gpu=') === true ? gpus : apps;
   };
@@ -63,9 +62,9 @@ test('a tool that is not there, fails or hangs is told as what it is', async ({ 
     kind: 'failed',
     reason: `nvidia-smi ended with code 9: ${broken}`,
   });
-  expect(await tool({ apps: { code: null, output: '' } }).smi.read(0)).toEqual({
+  expect(await tool({ apps: { code: null, output: '', why: 'it did not end within 10 s' } }).smi.read(0)).toEqual({
     kind: 'failed',
-    reason: 'nvidia-smi did not answer within 10 s',
+    reason: 'nvidia-smi did not answer: it did not end within 10 s',
   });
 });
 

@@ -220,7 +220,7 @@ describe('stopping', () => {
     await waitFor('what was asked to run', () => survivors(folder.path).some(({ command }) => command === 'sleep 600'));
     expect(survivors(folder.path)).toHaveLength(4);
     processes.killAllNow();
-    expect(await asked).toEqual({ code: null, output: '' });
+    expect(await asked).toEqual({ code: null, output: '', why: 'it was ended by SIGKILL' });
     await noSurvivors(folder.path);
     for (const child of children) await waitFor('no members', async () => (await child.members()).length === 0);
   });

@@ -68,6 +68,7 @@ describe('a small process that starts programs', () => {
     expect(await Promise.all(answers)).toEqual(Array.from({ length: 100 }, (_, n) => ({ code: n, output: `${n}\n` })));
     expect(await starter.ask(['no-such-program-at-all'], 1_000)).toEqual({
       code: null,
+      why: expect.stringContaining('no program of this name'),
       output: 'cannot start no-such-program-at-all: no program of this name is on PATH',
     });
   });
@@ -88,7 +89,7 @@ describe('a small process that starts programs', () => {
   test('ends a program at its limit', async ({ expect }) => {
     await small();
     const [answer] = await hanging({ limitMs: 2_000 });
-    expect(await answer).toEqual({ code: null, output: 'wait\n' });
+    expect(await answer).toEqual({ code: null, output: 'wait\n', why: 'it did not end within 2 s' });
     await noSurvivors(folder.path);
   });
 
@@ -97,7 +98,7 @@ describe('a small process that starts programs', () => {
     const calling = new AbortController();
     const [answer] = await hanging({ signal: calling.signal });
     calling.abort();
-    expect(await answer).toEqual({ code: null, output: 'wait\n' });
+    expect(await answer).toEqual({ code: null, output: 'wait\n', why: 'it was called off' });
     await noSurvivors(folder.path);
   });
 
@@ -113,7 +114,7 @@ describe('a small process that starts programs', () => {
     const pid = await small();
     const [answer] = await hanging();
     process.kill(pid, 'SIGKILL');
-    expect(await answer).toMatchObject({ code: null, output: expect.stringContaining('gone') });
+    expect(await answer).toMatchObject({ code: null, why: expect.stringContaining('has ended') });
     await noSurvivors(folder.path);
     expect(await shell('echo here')).toEqual({ code: 0, output: 'here\n' });
     expect(problems).toEqual([expect.stringMatching(/SIGKILL/)]);

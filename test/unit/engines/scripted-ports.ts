@@ -2,7 +2,7 @@ import { after } from '../../../src/core/kinds.ts';
 import type { Cancel, Clock } from '../../../src/ports/clock.ts';
 import type { EngineAnswer, EngineCall, EngineHttp } from '../../../src/ports/engine-http.ts';
 import type { HandedProcess } from '../../../src/ports/handover.ts';
-import type { Child, Exit, Leftover, Processes, SpawnSpec } from '../../../src/ports/process.ts';
+import type { Answer, Child, Exit, Leftover, Processes, SpawnSpec } from '../../../src/ports/process.ts';
 
 /** A process that does what the test says, and by default nothing: it ignores every signal but SIGKILL. */
 export class ScriptedChild implements Child {
@@ -58,8 +58,6 @@ export class ScriptedChild implements Child {
   }
 }
 
-type Asked = { readonly code: number | null; readonly output: string };
-
 export class ScriptedProcesses implements Processes {
   readonly specs: SpawnSpec[] = [];
   readonly children: ScriptedChild[] = [];
@@ -70,7 +68,7 @@ export class ScriptedProcesses implements Processes {
   /** Spawns wait for it. */
   hold: Promise<void> | undefined;
   spawnError: Error | undefined;
-  answer: (argv: readonly string[]) => Asked = () => ({ code: 0, output: '' });
+  answer: (argv: readonly string[], limitMs: number) => Answer = () => ({ code: 0, output: '' });
   #nextPort = 40_001;
 
   /** The latest one. */
@@ -116,9 +114,9 @@ export class ScriptedProcesses implements Processes {
     return !this.taken.has(port);
   }
 
-  async ask(argv: readonly string[]): Promise<Asked> {
+  async ask(argv: readonly string[], limitMs: number): Promise<Answer> {
     this.asked.push([...argv]);
-    return this.answer(argv);
+    return this.answer(argv, limitMs);
   }
 }
 

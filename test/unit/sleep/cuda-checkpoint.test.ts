@@ -1,17 +1,20 @@
 import { test } from 'vitest';
+import type { Answer } from '../../../src/ports/process.ts';
 import { CudaCheckpoint } from '../../../src/sleep/cuda-checkpoint.ts';
 import { ScriptedChild, ScriptedProcesses } from '../engines/scripted-ports.ts';
 
-type Answer = { readonly code: number | null; readonly output: string };
 type Terms = { readonly isRoot?: boolean; readonly isThere?: boolean };
 
 /** cuda-checkpoint on a machine that answers as the test says, and what it was told. */
-function cudaOn(answer: (argv: readonly string[]) => Answer, { isRoot = true, isThere = true }: Terms = {}) {
+function cudaOn(
+  answer: (argv: readonly string[], limitMs: number) => Answer,
+  { isRoot = true, isThere = true }: Terms = {},
+) {
   const processes = new ScriptedProcesses();
   const told: string[] = [];
-  processes.answer = (argv) => {
+  processes.answer = (argv, limitMs) => {
     told.push(argv.join(' '));
-    return answer(argv);
+    return answer(argv, limitMs);
   };
   const machine = { isRoot, mapsGpu: async () => [], availableMib: async () => undefined };
   const find = async (path: string) => (isThere ? { path, mark: '1' } : undefined);
@@ -62,7 +65,11 @@ test('the limit of a lock is given to programs that know one', async ({ expect }
 });
 
 test('a step is bounded by the limit of the way on which it lies', async ({ expect }) => {
-  const { cuda } = cudaOn(() => ({ code: null, output: '' }));
+  const { cuda } = cudaOn((_, limitMs) => ({
+    code: null,
+    output: '',
+    why: `it did not end within ${limitMs / 1_000} s`,
+  }));
   for (const [action, secs] of [
     ['checkpoint', 1],
     ['restore', 2],
@@ -74,9 +81,9 @@ test('a step is bounded by the limit of the way on which it lies', async ({ expe
 });
 
 test('what it can do is not concluded from an answer that did not come', async ({ expect }) => {
-  let code: number | null = null;
-  const { cuda } = cudaOn(() => ({ code, output: code === null ? '' : '--toggle --action --timeout' }));
-  await expect(cuda.hasSteps()).rejects.toThrow('cuda-checkpoint --help did not answer');
-  code = 0;
+  let answer: Answer = { code: null, output: '', why: 'it was ended by SIGKILL' };
+  const { cuda } = cudaOn(() => answer);
+  await expect(cuda.hasSteps()).rejects.toThrow('cuda-checkpoint --help did not answer: it was ended by SIGKILL');
+  answer = { code: 0, output: '--toggle --action --timeout' };
   expect(await cuda.hasSteps()).toBe(true);
 });
