@@ -8,9 +8,10 @@ export class Refusal extends Error {
   /**
    * @param {string} message
    * @param {number} exitCode
+   * @param {ErrorOptions} [options]
    */
-  constructor(message, exitCode) {
-    super(message);
+  constructor(message, exitCode, options) {
+    super(message, options);
     this.exitCode = exitCode;
   }
 }

@@ -23,7 +23,7 @@ export async function makeWhole(target, build) {
   } catch (error) {
     if (!existsSync(target) && existsSync(old)) renameSync(old, target);
     throw error instanceof Error && 'syscall' in error
-      ? new Refusal(`${target} cannot be replaced: ${error.message}`, FAILED)
+      ? new Refusal(`${target} cannot be replaced: ${error.message}`, FAILED, { cause: error })
       : error;
   } finally {
     rmSync(temp, { recursive: true, force: true });

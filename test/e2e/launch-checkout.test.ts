@@ -136,4 +136,27 @@ describe('a checkout', () => {
     expect(scraps(here)).toEqual([]);
     expect(here.list('home/node_modules')).toEqual([]);
   });
+
+  test('that this user may not write to is not set up, and who may is told', async ({ expect, scene, skip }) => {
+    const here = scene('checkout');
+    const closed = await here.closed();
+    if (closed.reader === undefined) return skip('the Node or the folder of this test is closed to other users');
+    const { exitCode, stderr } = await here.launch([], closed.reader);
+    closed.open();
+    expect([exitCode, stderr.split('\n').length]).toEqual([1, 1]);
+    expect(stderr).toMatch(
+      / has to be set up, and user \d+ may not: EACCES.*(Run "npm run build" there as|Make \S+ writable)/,
+    );
+    expect(scraps(here)).toEqual([]);
+  });
+
+  test('that is set up runs for whoever may only read it', async ({ expect, scene, skip }) => {
+    const here = scene('checkout');
+    await here.launch();
+    const closed = await here.closed();
+    if (closed.reader === undefined) return skip('the Node or the folder of this test is closed to other users');
+    const { exitCode, stderr } = await here.launch(['exit', '4'], closed.reader);
+    closed.open();
+    expect([exitCode, stderr]).toEqual([4, '']);
+  });
 });

@@ -68,7 +68,14 @@ cpSync('src/cli/main.ts', out + '/cli/main.js');
 type Kind = 'package' | 'checkout';
 type NpmDoes = 'works' | 'offline' | 'hang' | 'wrong';
 
-type LaunchOptions = { readonly env?: Readonly<Record<string, string>>; readonly detached?: boolean };
+const NOBODY = 65_534;
+
+type LaunchOptions = {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly detached?: boolean;
+  /** Who launches it; only root can say. */
+  readonly uid?: number;
+};
 
 /** A copy of the launcher in a folder of its own, with stand-ins for npm, the compiler and the product. */
 export class LaunchScene {
@@ -139,6 +146,16 @@ export class LaunchScene {
       TSC: join(this.folder, 'tsc.cjs'),
       REAL_NODE: process.execPath,
     };
+  }
+
+  /** Closes the checkout to writers; to root nothing is closed, so root has somebody else launch. Undefined: nobody else could read it. */
+  async closed(): Promise<{ readonly reader: LaunchOptions | undefined; open(): void }> {
+    chmodSync(this.folder, 0o755);
+    chmodSync(this.home, 0o555);
+    const reader = process.getuid?.() === 0 ? { uid: NOBODY } : {};
+    const reads = `require('node:fs').readFileSync(${JSON.stringify(this.path('package.json'))})`;
+    const { failed } = await execa(process.execPath, ['-e', reads], { ...reader, reject: false });
+    return { reader: failed ? undefined : reader, open: () => chmodSync(this.home, 0o755) };
   }
 
   launch(args: readonly string[] = [], options: LaunchOptions = {}) {
