@@ -177,7 +177,9 @@ class Sums {
     this.#changes = 0;
     this.#cycleMs = 0;
     this.#work = 0;
-    this.#base = sights.reduce((highest, { logWork }) => Math.max(highest, logWork), Number.NEGATIVE_INFINITY);
+    const highest = sights.reduce((most, { logWork }) => Math.max(most, logWork), Number.NEGATIVE_INFINITY);
+    // What took no time at all is no work to tell them apart by.
+    this.#base = Number.isFinite(highest) ? highest : 0;
     for (const sight of sights) this.#change(sight, 1);
     this.#changes = 0;
   }

@@ -95,6 +95,8 @@ export class MoreRoomChecker implements Checker {
       const goes = (kind === 'draining' || kind === 'leaving') && this.#leaving.has(name);
       must(!goes, `${comer?.model} is started once more while ${name} is ${kind}`);
     }
+    // Who has gone for it then may have come and be going again by the time it is short of memory once more.
+    this.#alone.delete(swap);
   }
 
   /** Whoever is told that there is too little memory has been told after a second try, or nobody could make room. */

@@ -10,7 +10,8 @@ export type Turn = {
   readonly at: Millis;
   /** Tickets that came before this place were there when it began. */
   readonly from: number;
-  readonly waitedFor: boolean;
+  /** Who waited for it when it began. */
+  readonly waitedFor: readonly Ticket[];
   answered: number;
   settled: number;
   /** Set when a swap closed its batch: nobody else is served in this turn. */
@@ -100,7 +101,7 @@ export class Turns implements Checker {
       const { kind } = theatre.engine(engine).phase;
       must(kind === 'awake' || this.#handed.has(model), `a turn of ${model} begins and ${engine} is ${kind}`);
     }
-    const waitedFor = book.waiting(model).some(({ id }) => !this.#refused.has(id));
+    const waitedFor = book.waiting(model).filter(({ id }) => !this.#refused.has(id));
     const none = { answered: 0, settled: 0, closed: undefined };
     const at = this.#handed.get(model) ?? now();
     this.#turns.set(model, { key, at, from: book.arrivals, waitedFor, ...none });
