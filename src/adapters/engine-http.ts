@@ -29,7 +29,7 @@ async function call(terms: EngineCall): Promise<EngineAnswer> {
   terms.signal?.addEventListener('abort', giveUp, { once: true });
   if (terms.signal?.aborted === true) giveUp();
   try {
-    return await exchange(terms, over);
+    return await exchange(terms, over.signal);
   } catch (error) {
     if (late) return { kind: 'timeout' };
     return { kind: 'refused', reason: terms.signal?.aborted === true ? 'the call was given up' : inWords(error) };
@@ -41,13 +41,13 @@ async function call(terms: EngineCall): Promise<EngineAnswer> {
 
 async function exchange(
   { method, url, headers, json, onLine }: EngineCall,
-  over: AbortController,
+  signal: AbortSignal,
 ): Promise<EngineAnswer> {
   const text = json === undefined ? undefined : JSON.stringify(json);
   const asked = request(url, {
     method,
     // Nothing may be sent to an engine that is on disk with a call in flight: the signal ends also a connection that is still being made.
-    signal: over.signal,
+    signal,
     agent: false,
     headers: { ...(text === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
   });

@@ -8,7 +8,7 @@ import { signalGroup } from './signal-group.ts';
 import { systemClock } from './system-clock.ts';
 
 /** What the small process is asked. */
-export type Errand =
+export type ToStarter =
   | {
       readonly kind: 'ask';
       readonly id: number;
@@ -19,7 +19,7 @@ export type Errand =
   | { readonly kind: 'end'; readonly id: number };
 
 /** What it says. */
-export type Told =
+export type FromStarter =
   | { readonly kind: 'ready' }
   | { readonly kind: 'started'; readonly id: number; readonly pid: number }
   | { readonly kind: 'answer'; readonly id: number; readonly answer: Answer };
@@ -127,7 +127,7 @@ export class Starter {
       detached: true,
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     });
-    small.on('message', (told: Told) => this.#hear(told));
+    small.on('message', (told: FromStarter) => this.#hear(told));
     small.on('error', (error) => {
       if (small.pid === undefined) this.#over(small, String(error));
       else small.kill('SIGKILL');
@@ -140,12 +140,12 @@ export class Starter {
     return small;
   }
 
-  #say(errand: Errand): void {
+  #say(asked: ToStarter): void {
     // What cannot be sent is told by its end.
-    this.#process?.send(errand, () => {});
+    this.#process?.send(asked, () => {});
   }
 
-  #hear(told: Told): void {
+  #hear(told: FromStarter): void {
     if (told.kind === 'ready') {
       this.#isReady = true;
       return;
